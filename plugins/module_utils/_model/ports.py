@@ -1,0 +1,227 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The three ports and the clock: what an operation needs of the world (architecture, "How data walks").
+
+Nodes are async, store and cluster sync. `_node`, `_store` and `_kube` implement them; tests pass others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from .credentials import Credentials
+from .observations import (
+    ApplyReply, Certificate, Disk, Endpoint, EtcdMember, EtcdStatus, Link, NodeFacts, Partition, Probe, ServiceState,
+    StageReading,
+)
+from .identity import Identity
+from .observed import Observed
+from .plan import Plan
+from .records import Event, JsonMap, Listing, Record, Ref
+
+
+class Clock(Protocol):
+    """Time as the product sees it; tests pass their own."""
+
+    def now(self) -> float:
+        """UTC seconds since the epoch, for what is written down."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never jump, for deadlines and leases."""
+        ...
+
+    async def sleep(self, seconds: float) -> None: ...
+
+
+class Progress(Protocol):
+    """Tells a person what is being done, live. `line` is one sentence without secrets."""
+
+    def __call__(self, line: str) -> None: ...
+
+
+class Session(Protocol):
+    """One connection to one node. Reads are cleaned and capped; each call has the deadline of its row (section 19).
+
+    Every method raises TalosError; an answer that proves absence is `Absent`, a refusal or silence is raised
+    (or `Unknown` inside `facts`).
+    """
+
+    @property
+    def endpoint(self) -> Endpoint: ...
+
+    @property
+    def certificate(self) -> Certificate: ...
+
+    @property
+    def maintenance(self) -> bool: ...
+
+    async def identity(self) -> Identity: ...
+
+    async def facts(self) -> NodeFacts:
+        """Identity, stage, disks, links, partitions, version, SecureBoot and host name, read over this connection."""
+        ...
+
+    async def stage(self) -> StageReading: ...
+
+    async def disks(self) -> Observed[tuple[Disk, ...]]: ...
+
+    async def links(self) -> Observed[tuple[Link, ...]]: ...
+
+    async def partitions(self) -> Observed[tuple[Partition, ...]]: ...
+
+    async def machine_config(self, persistent: bool = False) -> Observed[bytes]:
+        """The configuration as stored (needs os:admin)."""
+        ...
+
+    async def boot_id(self) -> Observed[str]: ...
+
+    async def services(self) -> tuple[ServiceState, ...]: ...
+
+    async def etcd_members(self, local: bool) -> tuple[EtcdMember, ...]: ...
+
+    async def etcd_status(self) -> EtcdStatus: ...
+
+    async def apply(self, config: bytes, mode: str) -> ApplyReply:
+        """WRITE. ApplyConfiguration, mode AUTO, NO_REBOOT or STAGED; raises CheckModeWrite in check mode.
+
+        Raises TalosError `ConfigRejected` for INVALID_ARGUMENT, `FailedPrecondition` for "another apply in progress",
+        `ConnectionLost` or `TimedOut` where the answer is unknown (section 9, "No answer"); `failure.code` tells.
+        """
+        ...
+
+    async def bootstrap(self) -> None:
+        """WRITE. Bootstrap; raises `AlreadyExists`, `BootstrapNotAvailable` (try again), or what the transport says."""
+        ...
+
+
+class Nodes(Protocol):
+    """All nodes, through one process."""
+
+    def scan(self, targets: Sequence[Endpoint], *, rate: float, unresolved: int, timeout: float) -> AsyncIterator[Probe]:
+        """Probe many addresses; yields one Probe an address, in order of arrival (section 6)."""
+        ...
+
+    async def probe(self, endpoint: Endpoint, timeout: float) -> Probe: ...
+
+    def maintenance(self, endpoint: Endpoint, pin: str = "") -> AbstractAsyncContextManager[Session]:
+        """An insecure session. With a pin, another certificate raises `MaintenanceIdentityChanged` before a byte of
+        HTTP/2; a node that wants a client certificate raises `ClientCertificateRequired`."""
+        ...
+
+    def authenticated(self, endpoint: Endpoint, credentials: Credentials) -> AbstractAsyncContextManager[Session]: ...
+
+    async def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class LeaseView:
+    """A lease as read. `holder` '' means free; times are UTC seconds and only for showing (section 13)."""
+
+    name: str
+    holder: str
+    purpose: str
+    acquired_at: float
+    renewed_at: float
+    duration: float
+    version: str
+
+
+class Leases(Protocol):
+    """Locks of one store (section 13)."""
+
+    def read(self, name: str) -> LeaseView | None: ...
+
+    def acquire(self, name: str, holder: str, purpose: str, duration: float) -> LeaseView:
+        """Take a free, own, expired or provably abandoned lease; else raise `LockHeld` that says who, since when, for what."""
+        ...
+
+    def renew(self, lease: LeaseView) -> LeaseView:
+        """Renew; raises `LockHeld` when it was lost."""
+        ...
+
+    def release(self, lease: LeaseView) -> None:
+        """Release if still held; never raises for a lost one."""
+        ...
+
+
+@dataclass(frozen=True)
+class Actor:
+    """Who acts: `by` for approvedBy (a person), `via` for approvedVia (the account or tool), `schedule` when AWX started
+    it by itself (such a run approves nothing, section 7)."""
+
+    by: str
+    via: str
+    schedule: bool = False
+
+
+class Store(Protocol):
+    """Where records live (section 4). All methods raise TalosError."""
+
+    @property
+    def description(self) -> str:
+        """For messages: e.g. `directory ./ichor`."""
+        ...
+
+    @property
+    def leases(self) -> Leases: ...
+
+    def get(self, kind: str, name: str) -> Record | None: ...
+
+    def list(self, kind: str) -> Listing: ...
+
+    def create(self, record: Record) -> Record:
+        """Write a new spec (and `record.status` with it when given); `RecordExists` when the name is taken."""
+        ...
+
+    def update(self, record: Record, spec: JsonMap, *, annotations: Mapping[str, str] | None = None,
+               labels: Mapping[str, str] | None = None, override: bool = False) -> Record:
+        """Write a spec over the one that was read (`record`); `RecordChanged` when it is no longer that one.
+
+        Only for people's modules: the controller never calls it (law 2). `RecordTracked` for GitOps-managed records.
+        """
+        ...
+
+    def patch_status(self, ref: Ref, uid: str, change: Callable[[dict[str, object]], dict[str, object]], *,
+                     expect: Record | None = None) -> Record:
+        """Re-read, change, write, retried on conflict; `change` is pure. With `expect`, written only if spec and status are
+        still the versions of that record, else `RecordChanged` (section 9, step 10)."""
+        ...
+
+    def delete(self, record: Record) -> None: ...
+
+    def record_event(self, event: Event) -> None: ...
+
+    def events(self, ref: Ref | None = None) -> tuple[Event, ...]: ...
+
+    def bundle(self, name: str) -> bytes:
+        """The secrets bundle `secretsRef.name`; raises `SecretsUnavailable` or `BundleExposed`."""
+        ...
+
+
+class Gate(Protocol):
+    """Called with each plan after it was decided and before anything is done.
+
+    It shows the plan, holds it against a saved one (raises `PlanChanged`), and gives back the part to execute now: the plan
+    itself, the remainder of a saved plan, or a plan without steps in check mode. An operation acts on nothing else.
+    """
+
+    def __call__(self, plan: Plan) -> Plan: ...
+
+
+@dataclass(frozen=True)
+class Ports:
+    """What an operation is given. `check` is check mode; `store` None means store-less."""
+
+    nodes: Nodes
+    store: Store | None
+    clock: Clock
+    progress: Progress
+    actor: Actor
+    check: bool = False
+    holder: str = ""
