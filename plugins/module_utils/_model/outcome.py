@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 
 from .errors import Failure
 from .plan import Plan
-from .records import Event, Json, JsonMap
+from .records import Event, Json, JsonMap, Record, Ref
 
 
 @dataclass(frozen=True)
@@ -64,5 +64,9 @@ class Outcome:
     interrupted: bool = False
     failure: Failure | None = None
     differences: tuple[Difference, ...] = ()
+    #: Records as the plan would leave them: filled in check mode, so that the later tasks of the same check run plan with
+    #: them (section 20). `uid` as the store would give it. `would_delete` names the records that would be gone.
+    would_be: tuple[Record, ...] = ()
+    would_delete: tuple[Ref, ...] = ()
     #: What the module adds under its own keys (e.g. `fingerprint`, `records`); plain data, no secrets.
     extra: JsonMap = field(default_factory=dict)

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from .credentials import Credentials
+from .errors import TalosError
 from .observations import (
     ApplyReply, Certificate, Disk, Endpoint, EtcdMember, EtcdStatus, Link, NodeFacts, Partition, Probe, ServiceState,
     StageReading,
@@ -214,6 +215,22 @@ class Gate(Protocol):
     def __call__(self, plan: Plan) -> Plan: ...
 
 
+class CredentialsSource(Protocol):
+    """Gives what an authenticated client of one cluster needs (section 5)."""
+
+    def __call__(self, cluster: str, bundle: str) -> Credentials:
+        """The talosconfig of the options where one was given, else an `os:admin` certificate issued in memory from the
+        bundle of that name (`spec.secretsRef.name`; '' where the cluster names none). `cluster` is for the context and for
+        messages. Raises `SecretsUnavailable`, `BundleExposed`, `CredentialsInvalid` or `CredentialsExpired`."""
+        ...
+
+
+def no_credentials(cluster: str, bundle: str) -> Credentials:
+    """The source of a run that was given none."""
+    raise TalosError("SecretsUnavailable", f"There is no credential for the nodes of cluster {cluster or 'unnamed'}.",
+                     "Give talosconfig or talosconfig_content, or a cluster whose spec.secretsRef names a secrets bundle.")
+
+
 @dataclass(frozen=True)
 class Ports:
     """What an operation is given. `check` is check mode; `store` None means store-less."""
@@ -225,3 +242,4 @@ class Ports:
     actor: Actor
     check: bool = False
     holder: str = ""
+    credentials: CredentialsSource = no_credentials
