@@ -1,0 +1,58 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What holds for every test: a skipped test fails the run unless tests/allowed-skips.txt has it for a machine like this."""
+
+from __future__ import annotations
+
+import fnmatch
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+CONDITIONS = {
+    "not-linux": lambda: not sys.platform.startswith("linux"),
+    "not-root": lambda: os.geteuid() != 0,
+    "no-go": lambda: shutil.which("go") is None,
+}
+
+_skipped: dict[str, str] = {}
+
+
+def allowed(node: str, text: str) -> bool:
+    """Whether the list in `text` lets the test of that id be skipped on this machine."""
+    for line in text.splitlines():
+        condition, _unused, pattern = line.strip().partition(" ")
+        if condition and not condition.startswith("#") and CONDITIONS[condition]() and fnmatch.fnmatchcase(node, pattern.strip()):
+            return True
+    return False
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    if report.skipped:
+        _skipped[report.nodeid] = str(report.longrepr[-1] if isinstance(report.longrepr, tuple) else report.longrepr)
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    if report.skipped:
+        _skipped[report.nodeid] = str(report.longrepr[-1] if isinstance(report.longrepr, tuple) else report.longrepr)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    text = Path(__file__).with_name("allowed-skips.txt").read_text(encoding="utf-8")
+    unlisted = [node for node in _skipped if not allowed(node, text)]
+    if unlisted and not hasattr(session.config, "workerinput") and exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    session.config.stash[UNLISTED] = unlisted
+
+
+UNLISTED = pytest.StashKey[list[str]]()
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for node in config.stash.get(UNLISTED, []):
+        terminalreporter.write_line(f"SKIPPED AND NOT IN tests/allowed-skips.txt: {node}: {_skipped[node]}", red=True)
