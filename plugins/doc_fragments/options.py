@@ -1,0 +1,226 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Documentation of the options that modules share, one fragment a group of `module_utils/_ansible/arguments.py`."""
+
+from __future__ import annotations
+
+
+class ModuleDocFragment:
+    """`extends_documentation_fragment: ichor.talos.options.store` and so on."""
+
+    STORE = r"""
+options:
+  store:
+    description:
+      - Where the records live.
+      - V(directory) is a tree of YAML files made for git; V(none) uses no records, so everything that the module has to
+        know must be in its options.
+      - When left out, it is V(directory) where an option names a record (a cluster or a machine) or O(store_path) is given,
+        else V(none).
+      - If not set, E(ICHOR_STORE) is used.
+    type: str
+    choices: [directory, none]
+  store_path:
+    description:
+      - The folder of the directory store.
+      - If not set, E(ICHOR_STORE_PATH) is used, else C(ichor/) beside the playbook.
+    type: path
+  state_path:
+    description:
+      - The folder for what this collection writes beside the people's files, namely status, events and leases. Git can leave
+        it out, but it has to be kept from run to run, in CI too.
+      - If not set, E(ICHOR_STATE_PATH) is used, else C(.state) in the folder of the store.
+    type: path
+"""
+
+    CREDENTIALS = r"""
+options:
+  talosconfig:
+    description:
+      - The talosconfig file with the client certificate for nodes that already run. It may be vaulted.
+      - If not set, E(TALOSCONFIG) is used. Without any, a certificate is issued in memory from the secrets bundle that the
+        cluster's record names.
+    type: path
+  talosconfig_content:
+    description:
+      - The same as text, for example from a vaulted variable. It wins over O(talosconfig).
+    type: str
+  context:
+    description:
+      - Which context of the talosconfig to use.
+      - If not set, E(TALOSCONFIG_CONTEXT) is used, else the context that the file itself selects.
+    type: str
+"""
+
+    CLUSTER = r"""
+options:
+  cluster:
+    description:
+      - The name of the TalosCluster record.
+      - If not set, E(ICHOR_CLUSTER) is used.
+    type: str
+"""
+
+    MACHINE = r"""
+options:
+  machine:
+    description:
+      - The exact name of the TalosMachine record.
+    type: str
+"""
+
+    MACHINES = r"""
+options:
+  machine:
+    description:
+      - The exact name of one TalosMachine record. Use either this or O(machines).
+    type: str
+  machines:
+    description:
+      - Exact names of TalosMachine records; they are worked on concurrently in one task.
+    type: list
+    elements: str
+  select:
+    description:
+      - A JMESPath expression over the list of records (each with C(metadata), C(spec) and C(status)) that gives the names of
+        the machines, for example V([?status.stage=='running'].metadata.name).
+    type: str
+"""
+
+    PLAN = r"""
+options:
+  expect_plan_id:
+    description:
+      - The C(plan_id) of a plan that was read and approved. When the present plan is another one, nothing is done and the task
+        fails with C(reason=PlanChanged) and the difference.
+    type: str
+  plan_file:
+    description:
+      - A file written by O(save_plan). The task does the steps of the saved plan and no others; when the present observation
+        calls for a step that is not in it, nothing is done and the task fails with C(reason=PlanChanged).
+      - What was done is recorded in the file, so a run that was cut off can be started again with it, and a finished plan
+        never runs a second time.
+    type: path
+  save_plan:
+    description:
+      - Write the plan to this file (mode 0600), beside the plans that other tasks have saved there. It holds no secrets.
+      - Nothing but this file is written in check mode.
+    type: path
+"""
+
+    TIMING = r"""
+options:
+  timing:
+    description:
+      - Timeouts and intervals in seconds. What is left out keeps its default.
+    type: dict
+    suboptions:
+      call:
+        description: Deadline of a dial or of one read of a node.
+        type: float
+        default: 20.0
+      apply:
+        description: Deadline of sending a configuration.
+        type: float
+        default: 60.0
+      maintenance_probe:
+        description: Deadline of asking a converged machine's maintenance API.
+        type: float
+        default: 5.0
+      inspection:
+        description: Deadline of each inspection call of a reclaim.
+        type: float
+        default: 20.0
+      follow:
+        description: Interval at which a machine is looked at while it installs, boots and joins.
+        type: float
+        default: 15.0
+      follow_slow:
+        description: After this time following says that the machine is slow.
+        type: float
+        default: 600.0
+      follow_stuck:
+        description: After this time following says that the machine may be stuck.
+        type: float
+        default: 1800.0
+      reread:
+        description: Interval at which a converged machine is read again.
+        type: float
+        default: 120.0
+      unreachable_grace:
+        description: How long a converged machine may be silent before it counts as unreachable.
+        type: float
+        default: 60.0
+      discovery:
+        description: Interval of discovery.
+        type: float
+        default: 300.0
+      discovery_after_reset:
+        description: Interval of discovery after a reset made by this collection.
+        type: float
+        default: 15.0
+      discovery_after_reset_for:
+        description: How long discovery keeps that shorter interval.
+        type: float
+        default: 1800.0
+      connect:
+        description: Deadline of one connection when addresses are probed.
+        type: float
+        default: 2.0
+      settle:
+        description: Time between the two equal readings of a certificate that make it a pin.
+        type: float
+        default: 5.0
+      lock_duration:
+        description: How long a lease is valid without being renewed.
+        type: float
+        default: 60.0
+      lock_renewal:
+        description: Interval at which a lease is renewed.
+        type: float
+        default: 20.0
+      lock_wait:
+        description: How long to wait for a lease that somebody else holds.
+        type: float
+        default: 300.0
+      drain:
+        description: Deadline of a drain.
+        type: float
+        default: 300.0
+      leave_and_reset:
+        description: Deadline of a graceful leave of etcd with the reset after it.
+        type: float
+        default: 480.0
+      wait_for_maintenance:
+        description: How long to wait for maintenance mode after a reset.
+        type: float
+        default: 1200.0
+      sending_fresh:
+        description: How long an unconfirmed send of another run is waited for.
+        type: float
+        default: 90.0
+"""
+
+    FLEET = r"""
+options:
+  fail_on:
+    description:
+      - What makes the task fail although it went through. By default machines that are blocked, out of reach or drifted are
+        only listed in the result.
+    type: list
+    elements: str
+    choices: [blocked, unreachable, drift]
+    default: []
+"""
+
+    NETWORK = r"""
+options:
+  allow_loopback:
+    description:
+      - Allow addresses that resolve to loopback, which are refused otherwise. Only for a lab of emulated nodes.
+      - If not set, E(ICHOR_ALLOW_LOOPBACK) is used.
+    type: bool
+    default: false
+"""
