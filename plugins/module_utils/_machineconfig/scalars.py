@@ -13,7 +13,7 @@ import re
 
 from .yaml_read import Node
 
-Scalar = None | bool | int | float | str | datetime.datetime
+Scalar = bool | int | float | str | datetime.datetime | None
 
 _WORDS: dict[str, Scalar] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),

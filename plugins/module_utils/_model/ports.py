@@ -31,11 +31,9 @@ class Clock(Protocol):
 
     def now(self) -> float:
         """UTC seconds since the epoch, for what is written down."""
-        ...
 
     def monotonic(self) -> float:
         """Seconds that never jump, for deadlines and leases."""
-        ...
 
     async def sleep(self, seconds: float) -> None: ...
 
@@ -66,7 +64,6 @@ class Session(Protocol):
 
     async def facts(self) -> NodeFacts:
         """Identity, stage, disks, links, partitions, version, SecureBoot and host name, read over this connection."""
-        ...
 
     async def stage(self) -> StageReading: ...
 
@@ -78,7 +75,6 @@ class Session(Protocol):
 
     async def machine_config(self, persistent: bool = False) -> Observed[bytes]:
         """The configuration as stored (needs os:admin)."""
-        ...
 
     async def boot_id(self) -> Observed[str]: ...
 
@@ -94,11 +90,9 @@ class Session(Protocol):
         Raises TalosError `ConfigRejected` for INVALID_ARGUMENT, `FailedPrecondition` for "another apply in progress",
         `ConnectionLost` or `TimedOut` where the answer is unknown (section 9, "No answer"); `failure.code` tells.
         """
-        ...
 
     async def bootstrap(self) -> None:
         """WRITE. Bootstrap; raises `AlreadyExists`, `BootstrapNotAvailable` (try again), or what the transport says."""
-        ...
 
 
 class Nodes(Protocol):
@@ -106,14 +100,12 @@ class Nodes(Protocol):
 
     def scan(self, targets: Sequence[Endpoint], *, rate: float, unresolved: int, timeout: float) -> AsyncIterator[Probe]:
         """Probe many addresses; yields one Probe an address, in order of arrival (section 6)."""
-        ...
 
     async def probe(self, endpoint: Endpoint, timeout: float) -> Probe: ...
 
     def maintenance(self, endpoint: Endpoint, pin: str = "") -> AbstractAsyncContextManager[Session]:
         """An insecure session. With a pin, another certificate raises `MaintenanceIdentityChanged` before a byte of
         HTTP/2; a node that wants a client certificate raises `ClientCertificateRequired`."""
-        ...
 
     def authenticated(self, endpoint: Endpoint, credentials: Credentials) -> AbstractAsyncContextManager[Session]: ...
 
@@ -140,15 +132,12 @@ class Leases(Protocol):
 
     def acquire(self, name: str, holder: str, purpose: str, duration: float) -> LeaseView:
         """Take a free, own, expired or provably abandoned lease; else raise `LockHeld` that says who, since when, for what."""
-        ...
 
     def renew(self, lease: LeaseView) -> LeaseView:
         """Renew; raises `LockHeld` when it was lost."""
-        ...
 
     def release(self, lease: LeaseView) -> None:
         """Release if still held; never raises for a lost one."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -167,7 +156,6 @@ class Store(Protocol):
     @property
     def description(self) -> str:
         """For messages: e.g. `directory ./ichor`."""
-        ...
 
     @property
     def leases(self) -> Leases: ...
@@ -178,7 +166,6 @@ class Store(Protocol):
 
     def create(self, record: Record) -> Record:
         """Write a new spec (and `record.status` with it when given); `RecordExists` when the name is taken."""
-        ...
 
     def update(self, record: Record, spec: JsonMap, *, annotations: Mapping[str, str] | None = None,
                labels: Mapping[str, str] | None = None, override: bool = False) -> Record:
@@ -186,13 +173,11 @@ class Store(Protocol):
 
         Only for people's modules: the controller never calls it (law 2). `RecordTracked` for GitOps-managed records.
         """
-        ...
 
     def patch_status(self, ref: Ref, uid: str, change: Callable[[dict[str, object]], dict[str, object]], *,
                      expect: Record | None = None) -> Record:
         """Re-read, change, write, retried on conflict; `change` is pure. With `expect`, written only if spec and status are
         still the versions of that record, else `RecordChanged` (section 9, step 10)."""
-        ...
 
     def delete(self, record: Record) -> None: ...
 
@@ -202,7 +187,6 @@ class Store(Protocol):
 
     def bundle(self, name: str) -> bytes:
         """The secrets bundle `secretsRef.name`; raises `SecretsUnavailable` or `BundleExposed`."""
-        ...
 
 
 class Gate(Protocol):
@@ -222,7 +206,6 @@ class CredentialsSource(Protocol):
         """The talosconfig of the options where one was given, else an `os:admin` certificate issued in memory from the
         bundle of that name (`spec.secretsRef.name`; '' where the cluster names none). `cluster` is for the context and for
         messages. Raises `SecretsUnavailable`, `BundleExposed`, `CredentialsInvalid` or `CredentialsExpired`."""
-        ...
 
 
 def no_credentials(cluster: str, bundle: str) -> Credentials:
