@@ -1,0 +1,85 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a TalosMachine record says, read in one place (design sections 3, 5 and 7)."""
+
+from __future__ import annotations
+
+from .errors import TalosError
+from .identity import Identity, canonical_mac, canonical_uuid
+from .observations import Endpoint
+from .records import Record, dig, list_at, text_at
+from .targets import parse_endpoint
+
+PENDING = "pending"
+APPROVED = "approved"
+REJECTED = "rejected"
+
+
+def cluster_of(machine: Record) -> str:
+    """The name in `spec.clusterRef`, or ''."""
+    return text_at(machine.spec, "clusterRef", "name") or text_at(machine.spec, "clusterRef")
+
+
+def identity_of(machine: Record) -> Identity:
+    """`spec.identity` in canonical form."""
+    macs = {canonical_mac(mac) for mac in list_at(machine.spec, "identity", "macs") if isinstance(mac, str)} - {""}
+    return Identity(canonical_uuid(text_at(machine.spec, "identity", "uuid")),
+                    text_at(machine.spec, "identity", "serial").strip(), tuple(sorted(macs)))
+
+
+def approval_of(machine: Record) -> str:
+    """`approved` only with who and when beside it: written by hand without them it counts as pending (section 7)."""
+    state = text_at(machine.spec, "approvalState") or PENDING
+    if state == APPROVED and not (text_at(machine.spec, "approvedBy") and text_at(machine.spec, "approvedAt")):
+        return PENDING
+    return state
+
+
+def was_sent(machine: Record) -> bool:
+    """Whether a configuration was, or may have been, sent to it: stored, applied, or on its way (section 9)."""
+    return bool(text_at(machine.status, "configStoredAt") or text_at(machine.status, "appliedConfigHash")
+                or dig(machine.status, "sending"))
+
+
+def has_converged(machine: Record) -> bool:
+    """`appliedConfigHash` is set (section 3)."""
+    return bool(text_at(machine.status, "appliedConfigHash"))
+
+
+def status_missing(machine: Record) -> bool:
+    """An approved machine without a status of its own: approving always writes one (section 4)."""
+    return approval_of(machine) == APPROVED and not machine.status
+
+
+def pin_of(machine: Record) -> str:
+    """The certificate that counts: what a person accepted, else what was read in maintenance mode (section 5)."""
+    return text_at(machine.spec, "acceptedFingerprint") or text_at(machine.status, "maintenanceFingerprint")
+
+
+def spec_endpoint(machine: Record) -> Endpoint:
+    """`spec.endpoint`. Raises TalosError `InvalidAddress`."""
+    text = text_at(machine.spec, "endpoint")
+    if not text:
+        raise TalosError("InvalidAddress", f"Machine {machine.name} has no spec.endpoint.", "Set its endpoint with talos_machine.")
+    return parse_endpoint(text)
+
+
+def dial_endpoint(machine: Record) -> Endpoint:
+    """Where the machine is dialled: the observed address while it was recorded against this very `spec.endpoint`.
+
+    Raises TalosError `InvalidAddress`.
+    """
+    observed = text_at(machine.status, "observedEndpoint")
+    if observed and text_at(machine.status, "observedEndpointFor") == text_at(machine.spec, "endpoint"):
+        return parse_endpoint(observed)
+    return spec_endpoint(machine)
+
+
+def known_endpoints(machine: Record) -> tuple[Endpoint, ...]:
+    """The address to dial and the one in the spec; () where the record names none that can be read."""
+    try:
+        return tuple(dict.fromkeys((dial_endpoint(machine), spec_endpoint(machine))))
+    except TalosError:
+        return ()
