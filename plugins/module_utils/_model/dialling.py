@@ -2,17 +2,21 @@
 # GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What one cluster adds to the addresses that are never dialled (design section 3, "The address to dial")."""
+"""Which addresses are never dialled (design section 3, "The address to dial").
+
+The rule is asked twice: with what a person or a record says, and by whoever dials with each address that a name
+resolved to.
+"""
 
 from __future__ import annotations
 
 import ipaddress
+from dataclasses import dataclass
 from urllib.parse import urlsplit
 
-from .addresses import AddressRules
+from .addresses import canonical_host, literal, plain_address
 from .errors import TalosError
 from .records import JsonMap, dig, text_at
-from .targets import canonical_host, literal
 
 #: Talos's own, where a cluster declares none.
 DEFAULT_POD_RANGES = ("10.244.0.0/16",)
@@ -22,8 +26,52 @@ _POD_KEYS = ("podSubnets", "podRanges")
 _SERVICE_KEYS = ("serviceSubnets", "serviceRanges")
 
 
+@dataclass(frozen=True)
+class DialRules:
+    """What one cluster adds to the addresses that nobody dials.
+
+    `reserved` are hosts in canonical form (the cluster's endpoint, which is its VIP where it has one), `inside` the CIDRs
+    of pods and services. `allow_loopback` is the option for a lab.
+    """
+
+    allow_loopback: bool = False
+    reserved: tuple[str, ...] = ()
+    inside: tuple[str, ...] = ()
+
+    def problem(self, host: str) -> str:
+        """Why the host (a literal or a name) must not be dialled, as a clause, or ''. A name is only compared with
+        `reserved` and `localhost`: whoever resolves it asks again with each address."""
+        if canonical_host(host) in self.reserved:
+            return "it is the endpoint or the VIP of the cluster"
+        address = literal(host)
+        if address is None:
+            return "" if self.allow_loopback or canonical_host(host) != "localhost" else "it is this very host (loopback)"
+        if isinstance(address, ipaddress.IPv6Address) and address.is_link_local and not address.scope_id:
+            return "a link-local address needs its interface, as in fe80::1%eth0"
+        address = plain_address(address)
+        if address.is_loopback and not self.allow_loopback:
+            return "it is this very host (loopback)"
+        if address.is_unspecified:
+            return "it is the unspecified address"
+        if address.is_multicast or str(address) == "255.255.255.255":
+            return "it is a multicast or broadcast address"
+        for cidr in self.inside:
+            network = ipaddress.ip_network(cidr, strict=False)
+            if address.version == network.version and address in network:
+                return f"it is inside the pod or service range {cidr}"
+        return ""
+
+    def check(self, host: str, said: str = "") -> None:
+        """Raise TalosError `EndpointRefused` for such a host; `said` is the name that resolved to it."""
+        why = self.problem(host)
+        if why:
+            shown = f"{said}, which resolves to {host}," if said and said != host else f"The address {host}"
+            raise TalosError("EndpointRefused", f"{shown} is not dialled: {why}.",
+                             "Give an address of the node itself in spec.endpoint.")
+
+
 def endpoint_host(cluster: JsonMap) -> str:
-    """The host in a TalosCluster's `spec.endpoint`, in canonical form, or ''."""
+    """The host in the `endpoint` of a TalosCluster's spec, in canonical form, or ''."""
     url = text_at(cluster, "endpoint")
     try:
         host = urlsplit(url if "://" in url else f"//{url}").hostname
@@ -32,40 +80,26 @@ def endpoint_host(cluster: JsonMap) -> str:
     return canonical_host(host) if host else ""
 
 
-def rules_of(cluster: JsonMap | None, allow_loopback: bool = False) -> AddressRules:
+def dial_rules(cluster: JsonMap | None, allow_loopback: bool = False) -> DialRules:
     """The rules for the spec of a TalosCluster; without one only what holds everywhere."""
     if cluster is None:
-        return AddressRules(allow_loopback)
+        return DialRules(allow_loopback)
     host = endpoint_host(cluster)
-    shared = ((host, "the endpoint or VIP of the cluster"),) if host else ()
-    pods = tuple((text, "the pod range") for text in _ranges(cluster, _POD_KEYS, DEFAULT_POD_RANGES))
-    services = tuple((text, "the service range") for text in _ranges(cluster, _SERVICE_KEYS, DEFAULT_SERVICE_RANGES))
-    return AddressRules(allow_loopback, shared, pods + services)
+    inside = _ranges(cluster, _POD_KEYS, DEFAULT_POD_RANGES) + _ranges(cluster, _SERVICE_KEYS, DEFAULT_SERVICE_RANGES)
+    return DialRules(allow_loopback, (host,) if host else (), inside)
 
 
 def _ranges(cluster: JsonMap, keys: tuple[str, ...], default: tuple[str, ...]) -> tuple[str, ...]:
     for key in keys:
         found = dig(cluster, "network", key)
         if isinstance(found, list) and found:
-            return tuple(text for text in found if isinstance(text, str))
+            return tuple(text for text in found if isinstance(text, str) and _is_network(text))
     return default
 
 
-def refused_host(host: str, rules: AddressRules) -> str:
-    """Why a host must not be dialled, as the end of a sentence, or ''. Of a name only the name itself is judged."""
-    address = literal(host)
-    if address is None:
-        if canonical_host(host) == "localhost" and not rules.allow_loopback:
-            return "which is this very host"
-        return next((f"which is {what}" for name, what in rules.shared if canonical_host(name) == canonical_host(host)), "")
-    if isinstance(address, ipaddress.IPv6Address) and address.is_link_local and not address.scope_id:
-        return "which is link-local and needs its interface, as in fe80::1%eth0"
-    return rules.refusal(host)
-
-
-def check_host(host: str, rules: AddressRules) -> None:
-    """Raise TalosError `EndpointRefused` for a host that must not be dialled."""
-    why = refused_host(host, rules)
-    if why:
-        raise TalosError("EndpointRefused", f"{host}, {why}, is not dialled.",
-                         "Give an address of the node itself in spec.endpoint.")
+def _is_network(text: str) -> bool:
+    try:
+        ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return False
+    return True

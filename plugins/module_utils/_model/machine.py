@@ -10,7 +10,7 @@ from .errors import TalosError
 from .identity import Identity, canonical_mac, canonical_uuid
 from .observations import Endpoint
 from .records import Record, dig, list_at, text_at
-from .targets import parse_endpoint
+from .addresses import parse_endpoint
 
 PENDING = "pending"
 APPROVED = "approved"

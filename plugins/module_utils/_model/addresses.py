@@ -13,9 +13,10 @@ import ipaddress
 import re
 from collections.abc import Iterable
 
-from .addresses import Address, plain
 from .errors import TalosError
 from .observations import Endpoint
+
+Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 TALOS_PORT = 50000
 
@@ -33,17 +34,23 @@ def _invalid(text: str, why: str) -> TalosError:
 
 
 def literal(text: str) -> Address | None:
-    """The IP address that the text spells (IPv4 inside IPv6 as what it is, an IPv6 zone kept), or None for a host name."""
+    """The IP address that the text spells (brackets allowed, a zone kept), or None for a host name."""
     try:
-        return plain(text)
+        return ipaddress.ip_address(text.strip().strip("[]"))
     except ValueError:
         return None
+
+
+def plain_address(address: Address) -> Address:
+    """The address that a packet really goes to: IPv4 written as `::ffff:a.b.c.d` is that IPv4 address."""
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
+    return mapped or address
 
 
 def canonical_host(text: str) -> str:
     """One spelling a host: the literal in its shortest form, a name in lower case without a final dot."""
     address = literal(text)
-    return str(address) if address is not None else text.lower().rstrip(".")
+    return str(plain_address(address)) if address is not None else text.strip().lower().rstrip(".")
 
 
 def parse_endpoint(text: str, port: int = TALOS_PORT) -> Endpoint:
