@@ -1,0 +1,110 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The gate between deciding and acting: shows each plan and holds it against an approved one (design section 20)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+
+from .._model.errors import TalosError
+from .._model.plan import Plan
+from .._model.records import Json
+from .plan_text import SHORT_ID, plan_lines, saved_step_line
+from .saved_plan import SavedPlan, SavedStep, of_plan
+
+
+class RunGate:
+    """Implements the port `Gate`.
+
+    `expect` is an approved plan's id, `saved` the plans of this module in a plan file (None without a file). `show` takes
+    a line. `plans` holds every plan that came through, the first being the task's plan.
+    """
+
+    def __init__(self, module: str, *, check: bool, show: Callable[[str], None], expect: str = "",
+                 saved: Sequence[SavedPlan] | None = None) -> None:
+        self._module = module
+        self._check = check
+        self._show = show
+        self._expect = expect.strip()
+        self._saved = saved
+        self._approved: dict[str, SavedStep] | None = None
+        self._shown = ""
+        self.plans: list[Plan] = []
+
+    def __call__(self, plan: Plan) -> Plan:
+        text = "\n".join(plan_lines(plan, self._check))
+        if text != self._shown:
+            self._shown = text
+            for line in text.splitlines():
+                self._show(line)
+        first = not self.plans
+        self.plans.append(plan)
+        if self._saved is not None:
+            self._hold_against_file(plan, self._saved)
+        elif self._expect:
+            self._hold_against_id(plan, first)
+        return replace(plan, steps=()) if self._check else plan
+
+    def _hold_against_id(self, plan: Plan, first: bool) -> None:
+        if first:
+            if not plan.id.startswith(self._expect) or len(self._expect) < SHORT_ID:
+                raise TalosError(
+                    "PlanChanged", f"The present plan is {plan.id[:SHORT_ID]}, the approved one is {self._expect[:SHORT_ID]}: nothing was done.",
+                    f"Read the present plan ({_summary(plan)}), and run with expect_plan_id: {plan.id} when you agree with it.")
+            self._approved = {step.id: step for step in of_plan(self._module, plan).steps}
+        elif self._approved is not None:
+            self._refuse_others(plan, self._approved, done=frozenset())
+
+    def _hold_against_file(self, plan: Plan, saved: Sequence[SavedPlan]) -> None:
+        approved = {step.id: step for entry in saved for step in entry.steps}
+        done = frozenset(item for entry in saved for item in entry.done)
+        self._refuse_others(plan, approved, done)
+
+    def _refuse_others(self, plan: Plan, approved: Mapping[str, SavedStep], done: frozenset[str]) -> None:
+        present = {step.id: step for step in of_plan(self._module, plan).steps}
+        again = [step for key, step in present.items() if key in done]
+        if again:
+            raise TalosError(
+                "PlanFinished", f"The saved plan was already carried out, and would do this again: {_listed(again)}.",
+                "A plan runs once: save the present plan with save_plan, read it, and run that.")
+        new = [step for key, step in present.items() if key not in approved]
+        if not new:
+            return
+        gone = [step for key, step in approved.items() if key not in present and key not in done]
+        rotated = [step for step in new if any(_only_certificate(step.canonical, old.canonical) for old in gone)]
+        if len(rotated) == len(new):
+            raise TalosError(
+                "PlanChanged", f"Only the certificate changed since the plan was saved, the identity is equal: {_listed(rotated)}. "
+                "Talos issues a new certificate every 12 hours. Nothing was done.",
+                "Save the plan again (the same command with --check and save_plan), compare the fingerprint, and run that.")
+        lines = [f"+ {saved_step_line(step.description)}" for step in new] + [f"- {saved_step_line(step.description)}" for step in gone]
+        for line in lines:
+            self._show(f"  {line}")
+        raise TalosError(
+            "PlanChanged", f"The present plan is not the saved one: {'; '.join(lines)}. Nothing was done.",
+            "Save the present plan (--check with save_plan), read it, and run that.")
+
+
+def _only_certificate(new: Json, old: Json) -> bool:
+    """Whether two steps differ in nothing but fingerprints."""
+    return new != old and _without_fingerprints(new) == _without_fingerprints(old)
+
+
+def _without_fingerprints(value: Json) -> Json:
+    if isinstance(value, dict):
+        return {key: _without_fingerprints(item) for key, item in value.items()
+                if "fingerprint" not in key.lower() and key not in ("pin", "old_pin", "new_pin")}
+    if isinstance(value, list):
+        return [_without_fingerprints(item) for item in value]
+    return value
+
+
+def _listed(steps: Sequence[SavedStep]) -> str:
+    return ", ".join(saved_step_line(step.description) for step in steps)
+
+
+def _summary(plan: Plan) -> str:
+    return "; ".join(saved_step_line(step.describe()) for step in plan.steps) or "nothing to do"

@@ -1,0 +1,84 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A plan as lines for a person (design section 20, "The plan is shown")."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from .._model.plan import Plan, Refusal, Step, Wait
+from .._model.records import Json
+
+SHORT_ID = 12
+
+
+def plan_lines(plan: Plan, check: bool) -> list[str]:
+    """Steps with their reasons, refusals, warnings and waits; one line each, two for a step."""
+    lines = [_head(plan, check)]
+    for number, step in enumerate(plan.steps, 1):
+        lines.append(f"  {number}. {step_line(step)}")
+        lines.append(f"     because {step.why}" if step.why else "")
+        lines.extend(f"     waits for {wait_text(wait)}" for wait in step.waits_for)
+    for refusal in plan.refusals:
+        lines.append(f"  refused: {refusal_line(refusal)}")
+    for warning in plan.warnings:
+        lines.append(f"  warning: {_of(str(warning.target))}{warning.message}")
+    for wait in plan.waits:
+        lines.append(f"  waits for {wait_text(wait)}")
+    return [line for line in lines if line]
+
+
+def _head(plan: Plan, check: bool) -> str:
+    if not plan.steps:
+        return "Plan: nothing to do."
+    count = "1 step" if len(plan.steps) == 1 else f"{len(plan.steps)} steps"
+    return f"Plan {plan.id[:SHORT_ID]}, {count}{' (check mode: nothing is done)' if check else ''}:"
+
+
+def step_line(step: Step) -> str:
+    """What a step does to what, and what it interrupts or cannot take back."""
+    marks = []
+    if step.disruption != "none":
+        marks.append(step.disruption)
+    if not step.reversible:
+        marks.append("cannot be undone")
+    target = step.target
+    where = f" at {target.address}" if target.address and target.address != str(target) else ""
+    return f"{action_words(step.action)}: {target}{where}{' [' + ', '.join(marks) + ']' if marks else ''}"
+
+
+def saved_step_line(step: Mapping[str, Json]) -> str:
+    """The same for a step that was read from a saved plan."""
+    return f"{action_words(str(step.get('action') or ''))}: {step.get('target') or ''}"
+
+
+def refusal_line(refusal: Refusal) -> str:
+    return f"{_of(str(refusal.target))}{refusal.message} {refusal.hint}".rstrip() + f" [{refusal.reason}]"
+
+
+def wait_text(wait: Wait) -> str:
+    deadline = f" (up to {duration(wait.deadline)})" if wait.deadline is not None else ""
+    return f"{_of(wait.target)}{wait.what}{deadline}"
+
+
+def duration(seconds: float) -> str:
+    """`45 s`, `10 min`, `2 h 5 min`."""
+    whole = int(round(seconds))
+    if whole < 120:
+        return f"{whole} s"
+    minutes, rest = divmod(whole, 60)
+    if minutes < 120:
+        return f"{minutes} min" if rest == 0 else f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
+
+
+def action_words(action: str) -> str:
+    """`ApplyConfig` and `apply_config` as `apply config`."""
+    return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", action).replace("_", " ").replace("-", " ").lower()
+
+
+def _of(target: str) -> str:
+    return f"{target}: " if target else ""

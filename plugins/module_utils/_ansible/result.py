@@ -1,0 +1,145 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What a module returns: the same keys on every path (design section 20)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+
+from .._model.errors import Failure, TalosError
+from .._model.outcome import Outcome
+from .._model.plan import Plan, Refusal
+from .._model.records import Json
+from .plan_text import plan_lines
+
+#: Above this the events of ansible-runner would drop the whole result.
+LARGEST_RESULT = 500_000
+#: What is left out first when a result is too large; the rest is small or needed.
+_EXPENDABLE = ("diff", "events", "transitions")
+_LISTED = 200
+_RESULT_KEYS = frozenset({
+    "changed", "reason", "msg", "plan", "plan_id", "machines", "transitions", "events", "blocked", "unreachable",
+    "waiting_for", "requeue_after", "interrupted", "failed", "failure", "truncated", "diff"})
+
+
+@dataclass(frozen=True)
+class Result:
+    """The keys for exit_json or fail_json, not yet masked."""
+
+    values: dict[str, Json] = field(default_factory=dict)
+    failed: bool = False
+
+
+def of_outcome(outcome: Outcome, plans: Sequence[Plan], *, check: bool, fail_on: Sequence[str]) -> Result:
+    """The result of an operation that came to its end, refused ones included."""
+    plan = outcome.plan if outcome.plan.steps or outcome.plan.refusals or not plans else plans[0]
+    values = _base(plan)
+    refusal = plan.refusals[0] if plan.refusals else None
+    told = next((name for name in fail_on if _tripped(name, outcome)), "")
+    failed = outcome.refused or bool(told)
+    values["changed"] = bool(outcome.executed) if outcome.refused and not check else plan.changed and not outcome.refused
+    values["reason"] = outcome.reason or (refusal.reason if refusal and outcome.refused else "")
+    values["msg"] = outcome.message or (_refusal_text(refusal) if refusal and outcome.refused else "")
+    if told and not outcome.refused:
+        values["reason"] = {"blocked": "BlockedMachines", "unreachable": "UnreachableMachines", "drift": "DriftFound"}[told]
+        listed = outcome.blocked if told == "blocked" else outcome.unreachable if told == "unreachable" else _drifted(outcome)
+        values["msg"] = f"fail_on names {told}, and there is: {', '.join(listed)}. {outcome.message}".strip()
+    if not values["msg"]:
+        values["msg"] = _summary(plan, outcome, check)
+    values["machines"] = [asdict(row) for row in outcome.machines]
+    values["transitions"] = [asdict(move) for move in outcome.transitions]
+    values["events"] = [{"object": f"{event.ref.kind}/{event.ref.name}", "type": event.type, "reason": event.reason,
+                         "message": event.message, "time": event.time} for event in outcome.events]
+    values["blocked"] = list(outcome.blocked)
+    values["unreachable"] = list(outcome.unreachable)
+    values["waiting_for"] = list(outcome.waiting_for)
+    values["requeue_after"] = outcome.requeue_after
+    values["interrupted"] = outcome.interrupted
+    if failed or outcome.failure is not None:
+        values["failure"] = _failure(outcome.failure or Failure())
+    differences: list[Json] = [{"prepared": "\n".join(plan_lines(plan, check)) + "\n"}] if plan.steps else []
+    for entry in outcome.differences:
+        header = entry.header or "record"
+        differences.append({"before": entry.before, "after": entry.after, "before_header": header, "after_header": header})
+    if differences:
+        values["diff"] = differences
+    values.update({key: value for key, value in outcome.extra.items() if key not in _RESULT_KEYS})
+    return Result(values, failed)
+
+
+def of_error(error: TalosError, plans: Sequence[Plan], *, changed: bool = False) -> Result:
+    """The result of an operation that raised."""
+    values = _base(plans[0] if plans else Plan())
+    values["changed"] = changed
+    values["reason"] = error.reason
+    detail = f" ({' '.join(error.detail.split())})" if error.detail else ""
+    values["msg"] = f"{error.message}{detail} {error.hint}".strip()
+    values["failure"] = _failure(error.failure)
+    values["interrupted"] = error.reason == "Interrupted"
+    return Result(values, failed=True)
+
+
+def fitted(values: Mapping[str, Json]) -> dict[str, Json]:
+    """The same result, cut down to what callbacks carry; `truncated` says so."""
+    kept = dict(values)
+    if _size(kept) <= LARGEST_RESULT:
+        return kept
+    kept["truncated"] = True
+    for key in _EXPENDABLE:
+        if key in kept:
+            kept[key] = [] if key != "diff" else {"prepared": "The difference is too large to be shown.\n"}
+        if _size(kept) <= LARGEST_RESULT:
+            return kept
+    for key, value in sorted(kept.items(), key=lambda item: -_size(item[1])):
+        if isinstance(value, list):
+            kept[key] = value[:_LISTED]
+        elif isinstance(value, (dict, str)) and key not in ("failure", "diff"):
+            kept[key] = value[:10_000] if isinstance(value, str) else {}
+        if _size(kept) <= LARGEST_RESULT:
+            return kept
+    return {key: value for key, value in kept.items() if _size(value) < LARGEST_RESULT // 20}
+
+
+def _size(value: object) -> int:
+    return len(json.dumps(value, default=str))
+
+
+def _base(plan: Plan) -> dict[str, Json]:
+    return {
+        "changed": False, "reason": "", "msg": "", "plan": [step.describe() for step in plan.steps], "plan_id": plan.id,
+        "machines": [], "transitions": [], "events": [], "blocked": [], "unreachable": [], "waiting_for": [],
+        "requeue_after": None, "interrupted": False,
+    }
+
+
+def _failure(failure: Failure) -> Json:
+    return dict(asdict(failure))
+
+
+def _refusal_text(refusal: Refusal) -> str:
+    return f"{refusal.message} {refusal.hint}".strip()
+
+
+def _tripped(name: str, outcome: Outcome) -> bool:
+    if name == "blocked":
+        return bool(outcome.blocked)
+    if name == "unreachable":
+        return bool(outcome.unreachable)
+    return bool(_drifted(outcome))
+
+
+def _drifted(outcome: Outcome) -> list[str]:
+    return [row.name for row in outcome.machines if row.reason == "Drifted"]
+
+
+def _summary(plan: Plan, outcome: Outcome, check: bool) -> str:
+    if not plan.steps:
+        return "Nothing to do." if not outcome.waiting_for else f"Nothing to do now; waiting for {', '.join(outcome.waiting_for)}."
+    count = "1 step" if len(plan.steps) == 1 else f"{len(plan.steps)} steps"
+    if check:
+        return f"{count} to do."
+    return f"{len(outcome.executed)} of {count} done."

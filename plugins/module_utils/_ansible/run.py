@@ -1,0 +1,258 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Runs one operation as an Ansible module (design sections 18 and 20).
+
+A module file says what it needs and nothing else::
+
+    from ansible_collections.ichor.talos.plugins.module_utils._ansible.arguments import Spec
+    from ansible_collections.ichor.talos.plugins.module_utils._ansible.options import Options
+    from ansible_collections.ichor.talos.plugins.module_utils._ansible.run import run_module
+    from ansible_collections.ichor.talos.plugins.module_utils._ansible.with_nodes import open_nodes
+    from ansible_collections.ichor.talos.plugins.module_utils._ansible.with_store import open_store
+    from ansible_collections.ichor.talos.plugins.module_utils._operations.discover import Request, run
+
+    SPEC = Spec(own={…}, groups=("store", "cluster", "plan", "timing", "fleet", "network"))
+
+    def build_request(options: Options) -> Request: …
+
+    def main() -> None:
+        run_module(SPEC, build_request, run, needs=("yaml", "grpc", "google.protobuf", "cryptography"),
+                   nodes=open_nodes, store=open_store)
+
+`with_nodes`, `with_store` and `with_credentials` are the only files of this room that import another room than `_model`; a
+module that does not name them does not pack those rooms.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import pwd
+import traceback
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import NoReturn, TypeVar
+
+from ansible.module_utils.basic import AnsibleModule
+
+from .._model.errors import TalosError
+from .._model.outcome import Outcome
+from .._model.plan import Plan
+from .._model.ports import Actor, CredentialsSource, Gate, Nodes, Ports, Store, no_credentials
+from . import saved_plan
+from .arguments import RECORD_OPTIONS, SECRET_OPTIONS, Spec
+from .channel import Channel, Hello, path_from_environment
+from .clock import SystemClock
+from .gate import RunGate
+from .libraries import require
+from .no_nodes import NoNodes
+from .options import Options
+from .overlay import Overlay
+from .redaction import Redactor
+from .result import Result, fitted, of_error, of_outcome
+from .run_store import RunStore
+from .stopping import Stop
+
+R = TypeVar("R")
+VERBOSITY_OF_TRACEBACKS = 3
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the openers of nodes, store and credentials are told. `store_path` is '' where nothing names one."""
+
+    options: Options
+    check: bool
+    store_path: str = ""
+    state_path: str = ""
+    allow_loopback: bool = False
+    clear_text: Callable[[str], bytes] | None = None
+
+
+OpenNodes = Callable[[Setting], Nodes]
+OpenStore = Callable[[Setting], Store]
+OpenCredentials = Callable[[Setting, "Store | None"], CredentialsSource]
+
+
+class TalosModule(AnsibleModule):  # type: ignore[misc, unused-ignore]
+    """AnsibleModule whose own failures (of arguments) carry the same keys as ours."""
+
+    def fail_json(self, msg: str, **details: object) -> NoReturn:
+        values: dict[str, object] = dict(of_error(TalosError("InvalidInput", msg), ()).values)
+        super().fail_json(**{**values, **details, "msg": msg})
+        raise SystemExit(1)
+
+    def leave(self, result: Result, redactor: Redactor) -> NoReturn:
+        """Print the result, masked and cut to size, and end."""
+        values: dict[str, object] = dict(fitted({key: redactor.data(value) for key, value in result.values.items()}))
+        values["invocation"] = {"module_args": redactor.data(self.params)}
+        self.no_log_values.update(redactor.secrets)
+        if result.failed:
+            self.fail_json(str(values.pop("msg")), **values)
+        self.exit_json(**values)
+        raise SystemExit(0)
+
+    @property
+    def short_name(self) -> str:
+        return str(getattr(self, "_name", "") or "module").rpartition(".")[2]
+
+
+def run_module(spec: Spec, build_request: Callable[[Options], R], operation: Callable[[R, Ports, Gate], Awaitable[Outcome]], *,
+               needs: Sequence[str] = (), nodes: OpenNodes | None = None, store: OpenStore | None = None,
+               credentials: OpenCredentials | None = None, needs_store: bool = False) -> NoReturn:
+    """Parse, check libraries, open the ports, run the operation once, print the result. Never returns, never a traceback.
+
+    `needs` names the importable packages that this module cannot do without; `needs_store` that it makes no sense store-less.
+    """
+    stop = Stop()
+    stop.on_signals()
+    module = TalosModule(**spec.constraints())
+    run = _Run(module, spec, stop)
+    result = run.result(build_request, operation, needs, nodes, store, credentials, needs_store)
+    stop.done()
+    run.close()
+    module.leave(result, run.redactor)
+
+
+class _Run:
+    """One run of one module."""
+
+    def __init__(self, module: TalosModule, spec: Spec, stop: Stop) -> None:
+        self.redactor = Redactor()
+        self._module = module
+        self._spec = spec
+        self._stop = stop
+        self._channel: Channel | None = None
+        self._gate: RunGate | None = None
+
+    def close(self) -> None:
+        if self._channel is not None:
+            self._channel.close()
+
+    def show(self, line: str) -> None:
+        """One line for the person, masked; without the action plugin nobody sees lines."""
+        if self._channel is not None:
+            self._channel.line(self.redactor.text(line))
+
+    def result(self, build_request: Callable[[Options], R], operation: Callable[[R, Ports, Gate], Awaitable[Outcome]],
+               needs: Sequence[str], nodes: OpenNodes | None, store: OpenStore | None, credentials: OpenCredentials | None,
+               needs_store: bool) -> Result:
+        """The result, whatever happens."""
+        try:
+            hello = self._greet()
+            require(needs, self._module.short_name)
+            options = self._options(hello)
+            setting, ports_store, overlay = self._world(options, hello, store, needs_store)
+            request = build_request(options)
+            gate = self._gate = self._make_gate(options)
+            source = credentials(setting, ports_store) if credentials is not None else no_credentials
+            outcome = asyncio.run(self._perform(request, operation, setting, nodes, ports_store, source, hello, gate))
+            if overlay is not None:
+                overlay.write(outcome.would_be, outcome.would_delete)
+            self._keep_plans(options, gate, outcome.executed)
+            fail_on = options.texts("fail_on") if "fail_on" in options else ()
+            return of_outcome(outcome, gate.plans, check=self._module.check_mode, fail_on=fail_on)
+        except TalosError as error:
+            return self._failed(error)
+        except (asyncio.CancelledError, KeyboardInterrupt):
+            return self._failed(TalosError("Interrupted", f"Stopped by {self._stop.why or 'request'} before the end.",
+                                           "Run it again; what was done is seen and not repeated."))
+        except BaseException as error:
+            return self._unexpected(error)
+
+    def _failed(self, error: TalosError) -> Result:
+        plans: list[Plan] = self._gate.plans if self._gate is not None else []
+        return of_error(error, plans)
+
+    def _unexpected(self, error: BaseException) -> Result:
+        if getattr(self._module, "_verbosity", 0) >= VERBOSITY_OF_TRACEBACKS:
+            for line in traceback.format_exc().splitlines():
+                self.show(line)
+        text = " ".join(str(error).split())
+        return self._failed(TalosError("InternalError", f"Something unexpected happened in {self._module.short_name}: {type(error).__name__}: {text}.",
+                                       "This is a fault of the collection; please report it with the output of -vvv."))
+
+    def _greet(self) -> Hello:
+        path = path_from_environment()
+        if not path:
+            login = _login()
+            return Hello(by=login, via=login)
+        self._channel = Channel(path, lambda: self._stop.request("the end of ansible-playbook"))
+        hello = self._channel.hello
+        if hello.overlay and not self._module.check_mode:
+            raise TalosError("CheckRunOnly", "A run that is not in check mode was given the would-be records of a check run.",
+                             "This is a fault of the collection; please report it.")
+        return hello
+
+    def _options(self, hello: Hello) -> Options:
+        values: dict[str, object] = dict(self._module.params)
+        for name, secret in hello.secrets.items():
+            if name in values:
+                values[name] = secret
+        for name in SECRET_OPTIONS & values.keys():
+            if isinstance(values[name], str):
+                self.redactor.add_document(str(values[name]))
+        return Options(values, self.redactor, self._channel.clear_text if self._channel is not None else None)
+
+    def _world(self, options: Options, hello: Hello, open_store: OpenStore | None, needs_store: bool) -> tuple[Setting, Store | None, Overlay | None]:
+        module = self._module
+        setting = Setting(options=options, check=module.check_mode, clear_text=self._channel.clear_text if self._channel else None,
+                          allow_loopback="allow_loopback" in options and options.flag("allow_loopback"))
+        if open_store is None or not _wants_directory(options, needs_store):
+            return setting, None, None
+        path = options.text("store_path") or hello.store_path
+        if not path:
+            raise TalosError("InvalidInput", "There is no store_path, and no playbook beside which the store would be.",
+                             "Set store_path, or ICHOR_STORE_PATH, to the folder of the records.")
+        setting = replace(setting, store_path=os.path.abspath(path), state_path=options.text("state_path"))
+        overlay = Overlay(hello.overlay, setting.store_path) if module.check_mode and hello.overlay else None
+        return setting, RunStore(open_store(setting), self.redactor, check=module.check_mode, overlay=overlay), overlay
+
+    def _make_gate(self, options: Options) -> RunGate:
+        module = self._module
+        expect = options.text("expect_plan_id") if "expect_plan_id" in options else ""
+        saved = None
+        if "plan_file" in options:
+            saved = [plan for plan in saved_plan.read(options.text("plan_file")) if plan.module == module.short_name]
+        return RunGate(module.short_name, check=module.check_mode, show=self.show, expect=expect, saved=saved)
+
+    def _keep_plans(self, options: Options, gate: RunGate, executed: Sequence[str]) -> None:
+        if "save_plan" in options and gate.plans:
+            saved_plan.add(options.text("save_plan"), saved_plan.of_plan(self._module.short_name, gate.plans[0]))
+        if "plan_file" in options and not self._module.check_mode:
+            saved_plan.record_done(options.text("plan_file"), self._module.short_name, executed)
+
+    async def _perform(self, request: R, operation: Callable[[R, Ports, Gate], Awaitable[Outcome]], setting: Setting,
+                       open_nodes: OpenNodes | None, store: Store | None, source: CredentialsSource, hello: Hello, gate: Gate) -> Outcome:
+        self._stop.attach()
+        nodes = open_nodes(setting) if open_nodes is not None else NoNodes()
+        ports = Ports(nodes=nodes, store=store, clock=SystemClock(), progress=self.show, check=setting.check,
+                      actor=Actor(by=hello.by, via=hello.via, schedule=hello.schedule), holder=_holder(), credentials=source)
+        try:
+            return await operation(request, ports, gate)
+        finally:
+            await asyncio.shield(nodes.close())
+
+
+def _wants_directory(options: Options, needs_store: bool) -> bool:
+    """Which store an unset `store` means: the directory where an option names a record or a folder (design section 18)."""
+    chosen = options.text("store") if "store" in options else ""
+    if chosen == "none" and needs_store:
+        raise TalosError("InvalidInput", "This module works on records, and store is none.", "Leave store out, or set it to directory.")
+    if chosen:
+        return chosen == "directory"
+    return needs_store or "store_path" in options or any(name in options for name in RECORD_OPTIONS)
+
+
+def _login() -> str:
+    try:
+        return pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return str(os.getuid())
+
+
+def _holder() -> str:
+    return f"{_login()}@{platform.node()} process {os.getpid()}"

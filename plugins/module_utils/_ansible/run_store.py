@@ -1,0 +1,101 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The store as one run sees it: in check mode nothing is written and the would-be records lie over the real ones."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TypeVar
+
+from .._model.errors import CheckModeWrite
+from .._model.ports import LeaseView, Leases, Store
+from .._model.records import Event, JsonMap, Listing, Record, Ref
+from .overlay import Overlay
+from .redaction import Redactor
+
+T = TypeVar("T")
+
+
+class ReadOnlyLeases:
+    """Leases of a check run: they can be seen, not taken."""
+
+    def __init__(self, inner: Leases) -> None:
+        self._inner = inner
+
+    def read(self, name: str) -> LeaseView | None:
+        return self._inner.read(name)
+
+    def acquire(self, name: str, holder: str, purpose: str, duration: float) -> LeaseView:
+        raise CheckModeWrite(f"lease {name}")
+
+    def renew(self, lease: LeaseView) -> LeaseView:
+        raise CheckModeWrite(f"lease {lease.name}")
+
+    def release(self, lease: LeaseView) -> None:
+        raise CheckModeWrite(f"lease {lease.name}")
+
+
+class RunStore:
+    """Implements the port `Store` over another one. Each secrets bundle that is read is remembered for masking."""
+
+    def __init__(self, inner: Store, redactor: Redactor, *, check: bool, overlay: Overlay | None = None) -> None:
+        self._inner = inner
+        self._redactor = redactor
+        self._check = check
+        self._overlay = overlay if check else None
+
+    @property
+    def description(self) -> str:
+        return self._inner.description
+
+    @property
+    def leases(self) -> Leases:
+        return ReadOnlyLeases(self._inner.leases) if self._check else self._inner.leases
+
+    def get(self, kind: str, name: str) -> Record | None:
+        if self._overlay is not None:
+            known, record = self._overlay.get(Ref(kind, name))
+            if known:
+                return record
+        return self._inner.get(kind, name)
+
+    def list(self, kind: str) -> Listing:
+        listing = self._inner.list(kind)
+        over = self._overlay.all(kind) if self._overlay is not None else {}
+        if not over:
+            return listing
+        records = [record for record in listing.records if record.name not in over]
+        records.extend(record for record in over.values() if record is not None)
+        return Listing(tuple(sorted(records, key=lambda record: record.name)), listing.broken)
+
+    def create(self, record: Record) -> Record:
+        return self._inner.create(self._write(record, f"{record.kind} {record.name}"))
+
+    def update(self, record: Record, spec: JsonMap, *, annotations: Mapping[str, str] | None = None,
+               labels: Mapping[str, str] | None = None, override: bool = False) -> Record:
+        return self._inner.update(self._write(record, f"{record.kind} {record.name}"), spec, annotations=annotations, labels=labels, override=override)
+
+    def patch_status(self, ref: Ref, uid: str, change: Callable[[dict[str, object]], dict[str, object]], *,
+                     expect: Record | None = None) -> Record:
+        return self._inner.patch_status(self._write(ref, f"the status of {ref.kind} {ref.name}"), uid, change, expect=expect)
+
+    def delete(self, record: Record) -> None:
+        self._inner.delete(self._write(record, f"{record.kind} {record.name}"))
+
+    def record_event(self, event: Event) -> None:
+        self._inner.record_event(self._write(event, f"an event of {event.ref.kind} {event.ref.name}"))
+
+    def events(self, ref: Ref | None = None) -> tuple[Event, ...]:
+        return self._inner.events(ref)
+
+    def bundle(self, name: str) -> bytes:
+        data = self._inner.bundle(name)
+        self._redactor.add_document(data.decode("utf-8", "replace"))
+        return data
+
+    def _write(self, value: T, what: str) -> T:
+        if self._check:
+            raise CheckModeWrite(f"{what} would be written")
+        return value
