@@ -8,7 +8,7 @@
 WORKSHOP = sh tests/workshop/with-python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit lint build clean
+.PHONY: help demo test unit lint runtime build clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r target text; do printf '%-16s %s\n' "$$target" "$$text"; done
@@ -24,6 +24,9 @@ unit: ## the unit tests alone, in seconds
 
 lint: ## sanity, ansible-lint, types, rooms, documentation, changelog
 	@$(WORKSHOP) lint
+
+runtime: ## meta/runtime.yml anew, after a module came or went
+	@$(WORKSHOP) runtime
 
 build: ## the collection's archive, in .build/dist
 	@$(WORKSHOP) build

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 
+from tests.lint import routing
 from tests.workshop import demo, galaxy, lint, suite
 from tests.workshop.environments import EnvironmentFailed
 from tests.workshop.interpreters import MissingInterpreter
@@ -15,6 +16,7 @@ TARGETS = {
     "build": galaxy.build,
     "demo": demo.run,
     "lint": lint.run,
+    "runtime": lambda unused: routing.main(["--write"]),
     "test": suite.everything,
     "unit": suite.unit,
 }

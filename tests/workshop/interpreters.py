@@ -81,4 +81,4 @@ def _asked(name: str) -> Interpreter | None:
     version, has_venv, path = (part.strip() for part in answer)
     if has_venv != "True" or tuple(int(part) for part in version.split(".")) < (3, 11):
         return None
-    return Interpreter(version, Path(path))
+    return Interpreter(version, Path(os.path.realpath(path)))

@@ -76,6 +76,7 @@ def _static(environment: Environment) -> list[Check]:
         ("types", place, ("-m", "mypy", "--config-file", str(ROOT / "pyproject.toml"), "--cache-dir", str(BUILD / "mypy"), "-p", PACKAGE)),
         ("rooms", collection, ("-m", "tests.lint.rooms")),
         ("house rules", collection, ("-m", "tests.lint.house")),
+        ("routing", collection, ("-m", "tests.lint.routing")),
         ("ruff", collection, ("-m", "ruff", "check", "--no-cache", ".")),
         ("changelog", collection, ("-m", "antsibull_changelog", "lint")),
         ("documentation", collection, (str(environment.folder / "bin/antsibull-docs"), "lint-collection-docs", *DOCUMENTATION, ".")),

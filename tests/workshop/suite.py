@@ -10,7 +10,7 @@ import time
 import uuid
 
 from tests.workshop import leftovers, lint, tree
-from tests.workshop.environments import BUILD, ROOT, TEST, Environment, ready
+from tests.workshop.environments import BUILD, ROOT, Environment, for_tests
 from tests.workshop.interpreters import chosen
 
 WORKERS = "2"
@@ -18,19 +18,33 @@ WORKERS = "2"
 
 def unit(arguments: list[str]) -> int:
     """The unit tests with the newest interpreter of the run."""
-    return _pytest(ready(chosen()[-1], "test", TEST), ["tests/unit", *arguments])
+    return _pytest(for_tests(chosen()[-1]), _with_default("tests/unit", arguments))
 
 
 def everything(arguments: list[str]) -> int:
     """Lint, then every test with each interpreter of the run; the first failure ends it."""
     interpreters = chosen()
-    environments = [ready(interpreter, "test", TEST) for interpreter in interpreters]
+    environments = [for_tests(interpreter) for interpreter in interpreters]
     if status := lint.run([]):
         return status
+    if status := _parts(environments[-1]):
+        return status
     for environment in environments:
-        if status := _pytest(environment, ["tests", *arguments]):
+        if status := _pytest(environment, _with_default("tests", arguments)):
             return status
     return 0
+
+
+def _with_default(folder: str, arguments: list[str]) -> list[str]:
+    """pytest's arguments, on `folder` unless they name files of their own."""
+    named = any((ROOT / argument.partition("::")[0]).exists() for argument in arguments if not argument.startswith("-"))
+    return arguments if named else [folder, *arguments]
+
+
+def _parts(environment: Environment) -> int:
+    """Build the programs that the tests run against, once for this user; later runs find them."""
+    command = [str(environment.python), "-m", "tests.parts.build"]
+    return subprocess.run(command, cwd=ROOT, env=environment.variables(collections=tree.link()), check=False).returncode
 
 
 def _pytest(environment: Environment, arguments: list[str]) -> int:
