@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import datetime
 import re
+from typing import Union
 
 from .yaml_read import Node
 
-Scalar = bool | int | float | str | datetime.datetime | None
+Scalar = Union[bool, int, float, str, datetime.datetime, None]
 
 _WORDS: dict[str, Scalar] = {
     **dict.fromkeys(("true", "True", "TRUE"), True),
