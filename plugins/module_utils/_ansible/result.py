@@ -21,8 +21,10 @@ LARGEST_RESULT = 500_000
 #: What is left out first when a result is too large; the rest is small or needed.
 _EXPENDABLE = ("diff", "events", "transitions")
 _LISTED = 200
+#: `unreachable` is Ansible's own word for a host that cannot be reached: a list there would fail the task.
+UNREACHABLE = "unreachable_machines"
 _RESULT_KEYS = frozenset({
-    "changed", "reason", "msg", "plan", "plan_id", "machines", "transitions", "events", "blocked", "unreachable",
+    "changed", "reason", "msg", "plan", "plan_id", "machines", "transitions", "events", "blocked", "unreachable", UNREACHABLE,
     "waiting_for", "requeue_after", "interrupted", "failed", "failure", "truncated", "diff"})
 
 
@@ -55,7 +57,7 @@ def of_outcome(outcome: Outcome, plans: Sequence[Plan], *, check: bool, fail_on:
     values["events"] = [{"object": f"{event.ref.kind}/{event.ref.name}", "type": event.type, "reason": event.reason,
                          "message": event.message, "time": event.time} for event in outcome.events]
     values["blocked"] = list(outcome.blocked)
-    values["unreachable"] = list(outcome.unreachable)
+    values[UNREACHABLE] = list(outcome.unreachable)
     values["waiting_for"] = list(outcome.waiting_for)
     values["requeue_after"] = outcome.requeue_after
     values["interrupted"] = outcome.interrupted
@@ -73,7 +75,7 @@ def of_outcome(outcome: Outcome, plans: Sequence[Plan], *, check: bool, fail_on:
 
 def of_error(error: TalosError, plans: Sequence[Plan], *, changed: bool = False) -> Result:
     """The result of an operation that raised."""
-    values = _base(plans[0] if plans else Plan())
+    values = _base(plans[0] if plans else None)
     values["changed"] = changed
     values["reason"] = error.reason
     detail = f" ({' '.join(error.detail.split())})" if error.detail else ""
@@ -108,10 +110,12 @@ def _size(value: object) -> int:
     return len(json.dumps(value, default=str))
 
 
-def _base(plan: Plan) -> dict[str, Json]:
+def _base(plan: Plan | None) -> dict[str, Json]:
+    """Every key, for a plan or for a task that did not come as far as one."""
     return {
-        "changed": False, "reason": "", "msg": "", "plan": [step.describe() for step in plan.steps], "plan_id": plan.id,
-        "machines": [], "transitions": [], "events": [], "blocked": [], "unreachable": [], "waiting_for": [],
+        "changed": False, "reason": "", "msg": "", "plan": [step.describe() for step in plan.steps] if plan else [],
+        "plan_id": plan.id if plan else "",
+        "machines": [], "transitions": [], "events": [], "blocked": [], UNREACHABLE: [], "waiting_for": [],
         "requeue_after": None, "interrupted": False,
     }
 
