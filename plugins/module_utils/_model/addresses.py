@@ -12,11 +12,12 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Iterable
+from typing import Union
 
 from .errors import TalosError
 from .observations import Endpoint
 
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
+Address = Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
 
 TALOS_PORT = 50000
 
@@ -56,6 +57,8 @@ def canonical_host(text: str) -> str:
 def parse_endpoint(text: str, port: int = TALOS_PORT) -> Endpoint:
     """One host with an optional port. Raises TalosError `InvalidAddress`."""
     written = text.strip()
+    if "://" in written or "/" in written:
+        raise _invalid(written, "a URL or a path is not wanted here")
     host, said = _split_port(written)
     if said:
         if not said.isascii() or not said.isdigit() or not 0 < int(said) < 65536:
@@ -83,8 +86,6 @@ def _split_port(text: str) -> tuple[str, str]:
 
 
 def _check_name(text: str, name: str) -> None:
-    if "://" in text or "/" in name:
-        raise _invalid(text, "a URL or a path is not wanted here")
     if ":" in name:
         raise _invalid(text, "this is no IPv6 address")
     if _NUMERIC_NAME.match(name):

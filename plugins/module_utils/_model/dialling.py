@@ -16,14 +16,11 @@ from urllib.parse import urlsplit
 
 from .addresses import canonical_host, literal, plain_address
 from .errors import TalosError
-from .records import JsonMap, dig, text_at
+from .records import JsonMap, list_at, text_at
 
 #: Talos's own, where a cluster declares none.
 DEFAULT_POD_RANGES = ("10.244.0.0/16",)
 DEFAULT_SERVICE_RANGES = ("10.96.0.0/12",)
-
-_POD_KEYS = ("podSubnets", "podRanges")
-_SERVICE_KEYS = ("serviceSubnets", "serviceRanges")
 
 
 @dataclass(frozen=True)
@@ -85,16 +82,13 @@ def dial_rules(cluster: JsonMap | None, allow_loopback: bool = False) -> DialRul
     if cluster is None:
         return DialRules(allow_loopback)
     host = endpoint_host(cluster)
-    inside = _ranges(cluster, _POD_KEYS, DEFAULT_POD_RANGES) + _ranges(cluster, _SERVICE_KEYS, DEFAULT_SERVICE_RANGES)
+    inside = _ranges(cluster, "podSubnets", DEFAULT_POD_RANGES) + _ranges(cluster, "serviceSubnets", DEFAULT_SERVICE_RANGES)
     return DialRules(allow_loopback, (host,) if host else (), inside)
 
 
-def _ranges(cluster: JsonMap, keys: tuple[str, ...], default: tuple[str, ...]) -> tuple[str, ...]:
-    for key in keys:
-        found = dig(cluster, "network", key)
-        if isinstance(found, list) and found:
-            return tuple(text for text in found if isinstance(text, str) and _is_network(text))
-    return default
+def _ranges(cluster: JsonMap, key: str, default: tuple[str, ...]) -> tuple[str, ...]:
+    declared = tuple(text for text in list_at(cluster, "network", key) if isinstance(text, str) and _is_network(text))
+    return declared or default
 
 
 def _is_network(text: str) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from .errors import TalosError
 from .identity import Identity, canonical_mac, canonical_uuid
 from .observations import Endpoint
-from .records import Record, dig, list_at, text_at
+from .records import Record, list_at, text_at
 from .addresses import parse_endpoint
 
 PENDING = "pending"
@@ -18,8 +18,8 @@ REJECTED = "rejected"
 
 
 def cluster_of(machine: Record) -> str:
-    """The name in `spec.clusterRef`, or ''."""
-    return text_at(machine.spec, "clusterRef", "name") or text_at(machine.spec, "clusterRef")
+    """The cluster that `spec.clusterRef` names, or ''."""
+    return text_at(machine.spec, "clusterRef")
 
 
 def identity_of(machine: Record) -> Identity:
@@ -35,22 +35,6 @@ def approval_of(machine: Record) -> str:
     if state == APPROVED and not (text_at(machine.spec, "approvedBy") and text_at(machine.spec, "approvedAt")):
         return PENDING
     return state
-
-
-def was_sent(machine: Record) -> bool:
-    """Whether a configuration was, or may have been, sent to it: stored, applied, or on its way (section 9)."""
-    return bool(text_at(machine.status, "configStoredAt") or text_at(machine.status, "appliedConfigHash")
-                or dig(machine.status, "sending"))
-
-
-def has_converged(machine: Record) -> bool:
-    """`appliedConfigHash` is set (section 3)."""
-    return bool(text_at(machine.status, "appliedConfigHash"))
-
-
-def status_missing(machine: Record) -> bool:
-    """An approved machine without a status of its own: approving always writes one (section 4)."""
-    return approval_of(machine) == APPROVED and not machine.status
 
 
 def pin_of(machine: Record) -> str:
