@@ -1,0 +1,93 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""From an endpoint to a TLS connection whose other end has greeted, within one deadline."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Callable
+
+from .._model.errors import TalosError
+from .._model.observations import Certificate, Endpoint
+from .failures import failed, tls_reason
+from .resolve import Resolver
+from .tls import TlsConnection
+
+Accept = Callable[[Certificate], None]
+
+
+async def dial(endpoint: Endpoint, resolver: Resolver, context: ssl.SSLContext, accept: Accept, timeout: float) -> TlsConnection:
+    """A connection that is ready for HTTP/2. Raises TalosError; after an error nothing is left open.
+
+    The addresses of a name are tried one after the other until one takes the connection.
+    """
+    connection: TlsConnection | None = None
+    try:
+        async with asyncio.timeout(timeout):
+            addresses = await resolver.resolve(endpoint, timeout)
+            sock = await connect(endpoint, addresses)
+            connection = await start_tls(endpoint, sock, context, accept)
+            await connection.handshake()
+            await connection.greeting()
+            return connection
+    except TimeoutError:
+        await _discard(connection)
+        raise failed("TimedOut", endpoint, seconds=timeout) from None
+    except BaseException:
+        await _discard(connection)
+        raise
+
+
+async def start_tls(endpoint: Endpoint, sock: socket.socket, context: ssl.SSLContext, accept: Accept) -> TlsConnection:
+    """Begin TLS on a connected socket, which now belongs to the connection."""
+    loop = asyncio.get_running_loop()
+    try:
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        dummy, connection = await loop.create_connection(lambda: TlsConnection(endpoint, context, accept), sock=sock)
+    except OSError as error:
+        sock.close()
+        raise failed(tls_reason(error), endpoint, detail=str(error)) from None
+    except BaseException:
+        sock.close()
+        raise
+    return connection
+
+
+def socket_address(address: str, port: int) -> tuple[socket.AddressFamily, tuple[object, ...]]:
+    """Family and address for `connect` of a literal address; asks no resolver."""
+    found = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV)[0]
+    return found[0], found[4]
+
+
+async def connect(endpoint: Endpoint, addresses: tuple[str, ...]) -> socket.socket:
+    """A TCP connection to the first of the addresses that takes one."""
+    loop = asyncio.get_running_loop()
+    refusal: TalosError | None = None
+    for address in addresses:
+        try:
+            family, where = socket_address(address, endpoint.port)
+            sock = socket.socket(family, socket.SOCK_STREAM)
+        except OSError as error:
+            refusal = failed(tls_reason(error), endpoint, detail=str(error))
+            continue
+        try:
+            sock.setblocking(False)
+            await loop.sock_connect(sock, where)
+            return sock
+        except OSError as error:
+            sock.close()
+            refusal = failed(tls_reason(error), endpoint, detail=str(error))
+        except BaseException:
+            sock.close()
+            raise
+    raise refusal or failed("NotListening", endpoint)
+
+
+async def _discard(connection: TlsConnection | None) -> None:
+    if connection is not None:
+        connection.close()
+        await connection.closed
