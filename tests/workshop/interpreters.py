@@ -45,6 +45,14 @@ def chosen() -> list[Interpreter]:
     return [_first(_found(), PREFERRED, "this collection")]
 
 
+def at_hand() -> Interpreter:
+    """The interpreter that this very process runs on."""
+    answer = _asked(sys.executable)
+    if answer is None:
+        raise MissingInterpreter(f"{sys.executable} cannot make virtual environments.")
+    return answer
+
+
 def _first(found: dict[str, Interpreter], versions: tuple[str, ...], purpose: str) -> Interpreter:
     for version in versions:
         if version in found:

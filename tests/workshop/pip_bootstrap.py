@@ -6,9 +6,14 @@
 from __future__ import annotations
 
 import ensurepip
+import os
 import runpy
 import sys
 
+# ensurepip takes the user's settings for pip (a certificate, an index) out of the environment; the install below needs them.
+before = dict(os.environ)
 ensurepip.bootstrap(default_pip=True)
+os.environ.clear()
+os.environ.update(before)
 sys.argv = ["pip", "install", *(argument for argument in sys.argv[1:] if argument not in ("--no-setuptools", "--no-wheel"))]
 runpy.run_module("pip", run_name="__main__", alter_sys=True)
