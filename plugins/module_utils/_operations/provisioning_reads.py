@@ -1,0 +1,141 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Observing one machine for provisioning: the decision says what is read next (design section 9, steps 1 to 8)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from .._decide.approved import is_approved, is_control_plane, sent
+from .._decide.provisioning import decide
+from .._decide.provisioning_words import Need, Provisioning, Settled, Verdict
+from .._machineconfig.bring import BroughtConfig
+from .._model.credentials import Credentials
+from .._model.errors import TalosError
+from .._model.identity import Identity
+from .._model.machine import cluster_of, dial_endpoint, identity_of, pin_of
+from .._model.observations import Endpoint
+from .._model.observed import Absent, Observed, Present, Unknown
+from .._model.plan import Target
+from .._model.ports import Ports
+from .._model.timing import Timing
+from .node_reads import read_certificate, read_maintenance, read_members, read_running
+from .record_reads import MachineView, address_of, credentials_for, need_store, read_machine, rules_for
+
+
+@dataclass(frozen=True)
+class Job:
+    """One machine and the configuration that is for it. `name` is the record's; without a store the rest says who it is."""
+
+    name: str = ""
+    config: Observed[BroughtConfig] = Absent()
+    endpoint: Endpoint | None = None
+    identity: Identity = Identity()
+    fingerprint: str = ""
+    cluster: str = ""
+
+    @property
+    def label(self) -> str:
+        """How the result calls it."""
+        return self.name or str(self.endpoint)
+
+    @property
+    def hostname(self) -> str:
+        return self.config.value.hostname if isinstance(self.config, Present) else ""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The observation of a job with what reading it needs and decisions must not see."""
+
+    job: Job
+    observation: Provisioning
+    view: MachineView | None = None
+    endpoint: Endpoint | None = None
+    credentials: Credentials | None = None
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """What is the same for all jobs of a run."""
+
+    ports: Ports
+    timing: Timing
+    allow_loopback: bool = False
+
+
+def begin(around: Surroundings, job: Job, beside: tuple[tuple[str, str], ...], after: tuple[str, ...] = ()) -> Seen:
+    """The observation before any node was asked. Raises TalosError `RecordNotFound`."""
+    ports = around.ports
+    if not job.name:
+        return _without_store(around, job)
+    view = read_machine(need_store(ports), job.name)
+    cluster = cluster_of(view.machine)
+    credentials = credentials_for(ports, cluster, view.cluster)
+    address = address_of(view, around.allow_loopback)
+    observation = Provisioning(
+        target=view.target, identity=identity_of(view.machine), pin=pin_of(view.machine), config=job.config,
+        authority=Present(credentials.value.ca) if isinstance(credentials, Present) else credentials,
+        endpoint=Present(str(address.value)) if isinstance(address, Present) else address,
+        machine=view.machine, cluster=view.cluster, siblings=view.siblings, beside=tuple(one for one in beside if one[0] != job.name),
+        after=after, holder=ports.holder, sending_fresh=around.timing.sending_fresh)
+    return Seen(job, observation, view, address.value if isinstance(address, Present) else None,
+                credentials.value if isinstance(credentials, Present) else None)
+
+
+def _without_store(around: Surroundings, job: Job) -> Seen:
+    credentials = credentials_for(around.ports, job.cluster, None)
+    if isinstance(credentials, Unknown) and credentials.reason == "SecretsUnavailable":
+        credentials = Absent("no credentials were given")
+    address: Observed[str] = Absent("no address was given")
+    if job.endpoint is not None:
+        try:
+            rules_for(None, around.allow_loopback, job.endpoint)
+            address = Present(str(job.endpoint))
+        except TalosError as error:
+            address = Unknown(error.reason, error.message)
+    observation = Provisioning(
+        target=Target(kind="Node", name=job.label, uuid=job.identity.uuid, address=str(job.endpoint)), identity=job.identity,
+        pin=job.fingerprint, config=job.config,
+        authority=Present(credentials.value.ca) if isinstance(credentials, Present) else credentials, endpoint=address,
+        holder=around.ports.holder, sending_fresh=around.timing.sending_fresh)
+    return Seen(job, observation, None, job.endpoint, credentials.value if isinstance(credentials, Present) else None)
+
+
+async def observe(around: Surroundings, seen: Seen) -> tuple[Seen, Verdict]:
+    """Read what the decision asks for until it has decided."""
+    while True:
+        verdict = decide(seen.observation, around.ports.clock.now())
+        if not isinstance(verdict, Need):
+            return seen, verdict
+        seen = replace(seen, observation=await _read(around, seen, verdict.reading))
+
+
+async def _read(around: Surroundings, seen: Seen, reading: str) -> Provisioning:
+    ports, observation, endpoint = around.ports, seen.observation, seen.endpoint
+    if endpoint is None:
+        raise ValueError("the gate of the address comes before every reading")
+    if reading == "running":
+        return replace(observation, running=await read_running(ports, endpoint, seen.credentials))
+    if reading == "maintenance":
+        return replace(observation, maintenance=await read_maintenance(ports, endpoint))
+    if reading == "settled":
+        await ports.clock.sleep(around.timing.settle)
+        again = await read_certificate(ports, endpoint)
+        return replace(observation, settled=Present(Settled(again.value)) if isinstance(again, Present) else again)
+    return replace(observation, members=await read_members(ports, members_at(seen), seen.credentials))
+
+
+def members_at(seen: Seen) -> tuple[Endpoint, ...]:
+    """Where the members of the cluster can be read: at the other control planes that were sent a configuration."""
+    from_records: list[Endpoint] = []
+    for other in seen.view.siblings if seen.view else ():
+        if other.name == seen.job.name or not (is_approved(other) and is_control_plane(other) and sent(other)):
+            continue
+        try:
+            from_records.append(dial_endpoint(other))
+        except TalosError:
+            continue
+    return tuple(from_records)

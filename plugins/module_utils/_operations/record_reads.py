@@ -1,0 +1,77 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The records that a machine's decision needs: itself, its cluster, all machines of the cluster (design law 12)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .._decide.approved import in_cluster
+from .._model.credentials import Credentials
+from .._model.dialling import dial_rules
+from .._model.errors import TalosError
+from .._model.machine import cluster_of, dial_endpoint
+from .._model.observations import Endpoint
+from .._model.observed import Observed, Present, Unknown
+from .._model.ports import Ports, Store
+from .._model.plan import Target
+from .._model.records import CLUSTER, MACHINE, JsonMap, Record, text_at
+
+
+@dataclass(frozen=True)
+class MachineView:
+    """A machine's record with what surrounds it, as one reading of the store gave it."""
+
+    machine: Record
+    cluster: Record | None
+    siblings: tuple[Record, ...]
+
+    @property
+    def target(self) -> Target:
+        """What a step on this machine names."""
+        return Target(name=self.machine.name, cluster=cluster_of(self.machine), cluster_id=self.cluster.uid if self.cluster else "",
+                      uid=self.machine.uid, uuid=text_at(self.machine.spec, "identity", "uuid").lower(),
+                      address=text_at(self.machine.spec, "endpoint"))
+
+
+def need_store(ports: Ports) -> Store:
+    """The store, where a record was named."""
+    if ports.store is None:
+        raise TalosError("StoreMissing", "A record was named, and there is no store.", "Set store and store_path.")
+    return ports.store
+
+
+def read_machine(store: Store, name: str) -> MachineView:
+    """One machine with its cluster and siblings. Raises TalosError `RecordNotFound`."""
+    machine = store.get(MACHINE, name)
+    if machine is None:
+        raise TalosError("RecordNotFound", f"There is no machine {name} in {store.description}.",
+                         "Check the name; talos_machine_info lists the machines.")
+    cluster = store.get(CLUSTER, cluster_of(machine))
+    return MachineView(machine, cluster, in_cluster(store.list(MACHINE).records, cluster_of(machine)))
+
+
+def address_of(view: MachineView, allow_loopback: bool) -> Observed[Endpoint]:
+    """Where the machine is dialled, or why not (`EndpointRefused`, `InvalidAddress`)."""
+    try:
+        endpoint = dial_endpoint(view.machine)
+        rules_for(view.cluster, allow_loopback, endpoint)
+    except TalosError as error:
+        return Unknown("EndpointRefused", error.message)
+    return Present(endpoint)
+
+
+def rules_for(cluster: Record | None, allow_loopback: bool, endpoint: Endpoint) -> None:
+    """Raises TalosError `EndpointRefused` for an address that nobody dials in that cluster."""
+    spec: JsonMap | None = cluster.spec if cluster is not None else None
+    dial_rules(spec, allow_loopback).check(endpoint.host)
+
+
+def credentials_for(ports: Ports, cluster: str, record: Record | None) -> Observed[Credentials]:
+    """The credentials for a cluster's nodes, or why there are none."""
+    try:
+        return Present(ports.credentials(cluster, text_at(record.spec, "secretsRef", "name") if record else ""))
+    except TalosError as error:
+        return Unknown(error.reason, error.text)

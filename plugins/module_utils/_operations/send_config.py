@@ -1,0 +1,203 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The one gated send over the insecure API (design section 9, steps 9 and 10)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+
+from .._decide.approved import is_bootstrapped
+from .._decide.conditions import Status, with_condition
+from .._decide.no_answer import (
+    NOT_SENT, REJECTED, TRANSIENT, Sending, outcome_of, with_left_over_stored, with_rejected, with_sending, with_stored, without_sending,
+)
+from .._decide.provisioning import decide, refuse
+from .._decide.provisioning_words import ApplyConfig, Follow, Need, Send, Unchanged, Verdict
+from .._machineconfig.masking import Mask
+from .._model.errors import LOCK_REASONS, TalosError
+from .._model.moments import moment
+from .._model.observed import Present
+from .._model.ports import Session
+from .._model.records import Condition, Record
+from .lease import Held, held
+from .machine_effects import Effects
+from .node_reads import read_members
+from .provisioning_reads import Seen, Surroundings, begin, members_at, observe
+
+#: How often the readings are made anew when the record changed, or the answer was lost, under our hands.
+_ROUNDS = 4
+
+
+@dataclass(frozen=True)
+class Sent:
+    """How a send ended. `stored`: the node accepted; else `verdict` says why not, or that nobody knows."""
+
+    stored: bool
+    verdict: Verdict | None = None
+    warnings: tuple[str, ...] = ()
+    error: TalosError | None = None
+
+
+class _Again(Exception):
+    """Observe anew before anything else; `pause` seconds before that."""
+
+    def __init__(self, pause: float = 0.0, error: TalosError | None = None) -> None:
+        super().__init__()
+        self.pause = pause
+        self.error = error
+
+
+async def send(around: Surroundings, seen: Seen, step: ApplyConfig, effects: Effects) -> Sent:
+    """Carry out one ApplyConfig step: exactly this one, on readings made for it, or say why not."""
+    error: TalosError | None = None
+    for unused in range(_ROUNDS):
+        try:
+            return await _round(around, seen, step, effects)
+        except TalosError as refused:
+            rule = "13/lock" if refused.reason in LOCK_REASONS else "9/10-stopped"
+            return Sent(False, refuse(seen.observation, rule, refused.reason, refused.message, refused.hint), error=refused)
+        except _Again as again:
+            error = again.error or error
+            if again.pause:
+                around.ports.progress(f"{seen.job.label}: no answer came; looking at the node in {again.pause:.0f} s")
+                await around.ports.clock.sleep(again.pause)
+            seen, verdict = await observe(around, begin(around, seen.job, seen.observation.beside, seen.observation.after))
+            if not isinstance(verdict, Send) or verdict.step.id != step.id:
+                return _settled(seen, verdict, effects, error)
+    return Sent(False, refuse(seen.observation, "9/10-restless", "RecordChanged",
+                              "The record or the node changed each time that it was about to be sent to.", "Run this again."), error=error)
+
+
+def _settled(seen: Seen, verdict: Verdict, effects: Effects, error: TalosError | None) -> Sent:
+    """What a new observation said instead of the same send."""
+    machine = seen.observation.machine
+    if isinstance(verdict, Follow) and verdict.settle and machine is not None:
+        count_as_stored(seen, effects)
+        return Sent(True)
+    if isinstance(verdict, (Follow, Unchanged)) and error is not None:
+        return Sent(True)
+    return Sent(False, verdict, error=error)
+
+
+@asynccontextmanager
+async def _lock(around: Surroundings, seen: Seen, step: ApplyConfig) -> AsyncIterator[Held | None]:
+    """Control planes take the lock of their cluster for the send only; without a store there is none to take."""
+    observation = seen.observation
+    if step.role != "controlplane" or observation.machine is None:
+        yield None
+        return
+    async with held(around.ports, observation.target.cluster, f"provisioning {observation.target.name}", around.timing) as lease:
+        yield lease
+
+
+async def _round(around: Surroundings, seen: Seen, step: ApplyConfig, effects: Effects) -> Sent:
+    async with _lock(around, seen, step) as lease:
+        fresh = begin(around, seen.job, seen.observation.beside, seen.observation.after)
+        fresh = replace(fresh, observation=replace(fresh.observation, running=seen.observation.running))
+        endpoint = fresh.endpoint
+        if endpoint is None or endpoint != seen.endpoint:
+            raise _Again()
+        if lease is not None and is_bootstrapped(fresh.observation.cluster):
+            members = await read_members(around.ports, members_at(fresh), fresh.credentials)
+            fresh = replace(fresh, observation=replace(fresh.observation, members=members))
+        try:
+            async with around.ports.nodes.maintenance(endpoint, step.fingerprint) as session:
+                return await _on_connection(around, fresh, step, effects, lease, session)
+        except TalosError as error:
+            raise _Again(error=error) from error
+
+
+async def _on_connection(around: Surroundings, seen: Seen, step: ApplyConfig, effects: Effects, lease: Held | None, session: Session) -> Sent:
+    """The identity again on the very connection, the decision again on it, `sending`, then the bytes."""
+    facts = await session.facts()
+    observation = replace(seen.observation, maintenance=Present(facts, str(session.endpoint)))
+    now = around.ports.clock.now()
+    verdict = decide(observation, now)
+    if isinstance(verdict, Need):
+        raise _Again()
+    if not isinstance(verdict, Send) or verdict.step.id != step.id or verdict.step.waits_for:
+        return Sent(False, verdict)
+    config, machine = observation.config, observation.machine
+    if not isinstance(config, Present) or not facts.certificate.matches(session.certificate.fingerprint):
+        return Sent(False, refuse(observation, "9/10-connection", "MaintenanceIdentityChanged",
+                                  "The certificate changed while the node was read.", "Run this again."))
+    if machine is not None:
+        sending = Sending(step.config, session.certificate.fingerprint, moment(now), verdict.attempt, around.ports.holder)
+        try:
+            machine = effects.status(machine, lambda status: with_sending(status, sending), expect=True)
+        except TalosError as error:
+            if error.reason == "RecordChanged":
+                raise _Again() from error
+            return Sent(False, refuse(observation, "9/10-sending", error.reason, error.message, error.hint), error=error)
+        if lease is not None:
+            try:
+                lease.confirm()
+            except TalosError as error:
+                effects.status(machine, lambda status: without_sending(status, around.ports.holder))
+                return Sent(False, refuse(observation, "13/lost", error.reason, error.message, error.hint), error=error)
+    around.ports.progress(f"{seen.job.label}: sending the configuration")
+    try:
+        reply = await session.apply(config.value.raw, "AUTO")
+    except TalosError as error:
+        return _failed(around, replace(seen, observation=replace(observation, machine=machine)), error, effects)
+    if machine is not None:
+        _stored(around, machine, step, effects)
+    return Sent(True, warnings=reply.warnings)
+
+
+def count_as_stored(seen: Seen, effects: Effects) -> None:
+    """A left-over `sending` becomes stored: the answer was lost, and the bytes are never sent again."""
+    machine = seen.observation.machine
+    if machine is not None:
+        _write_stored(machine, with_left_over_stored, "No answer came to the send, and it counts as stored.", effects)
+
+
+def _stored(around: Surroundings, machine: Record, step: ApplyConfig, effects: Effects) -> None:
+    now = around.ports.clock.now()
+    _write_stored(machine, lambda status: with_stored(status, step.config, now), "The node accepted the configuration; it installs now.", effects)
+
+
+def _write_stored(machine: Record, store: Callable[[Status], Status], message: str, effects: Effects) -> None:
+    """The status of a stored configuration, its conditions and its event."""
+    now = effects.now()
+
+    def change(status: Status) -> Status:
+        status = store(status)
+        for name in ("Provisioned", "Ready"):
+            status = with_condition(status, Condition(name, "False", "ConfigStored", message, machine.generation), now)
+        return status
+
+    after = effects.status(machine, change)
+    digest = str(after.status.get("storedConfigHash") or "")[:12]
+    effects.event(after, "Normal", "ConfigApplied", f"Configuration {digest}: {message}")
+
+
+def _failed(around: Surroundings, seen: Seen, error: TalosError, effects: Effects) -> Sent:
+    """An apply that raised: refused bytes, a node that is busy, nothing sent, or no answer."""
+    observation, machine = seen.observation, seen.observation.machine
+    config = observation.config
+    mask = Mask(config.value.secrets) if isinstance(config, Present) else Mask(())
+    told = mask(" ".join(error.detail.split()))[:500]
+    message = f"{error.message} {told}".strip()
+    how = outcome_of(error.reason)
+    if how == REJECTED:
+        refusal = refuse(observation, "9/10-config-rejected", "ConfigRejected", message,
+                         "Correct the configuration; the same bytes are not tried again.")
+        if machine is not None and isinstance(config, Present):
+            digest = config.value.sha256
+            effects.refused(effects.status(machine, lambda status: with_rejected(status, digest)), refusal.refusal)
+        return Sent(False, refusal, error=error)
+    if how in (TRANSIENT, NOT_SENT):
+        if machine is not None:
+            effects.status(machine, lambda status: without_sending(status, around.ports.holder))
+        hint = "Another apply is in progress; run this again." if how == TRANSIENT else error.hint
+        return Sent(False, refuse(observation, "9/10-busy" if how == TRANSIENT else "9/10-not-sent", error.reason, message, hint), error=error)
+    if machine is None:
+        return Sent(False, refuse(observation, "9/10-unconfirmed", "SendingUnconfirmed",
+                                  f"The configuration was sent and no answer came: {message}",
+                                  "Look at the node with talos_stage before anything is sent again."), error=error)
+    raise _Again(around.timing.follow, error)
