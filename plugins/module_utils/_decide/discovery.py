@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from .._model.approval import approval_state
 from .._model.hardware import meaningful, same_machine
 from .._model.identity import Identity
-from .._model.machine import PENDING, approval_of, cluster_of, dial_endpoint, known_endpoints
+from .._model.machine import cluster_of, dial_endpoint, known_endpoints
 from .._model.moments import moment, seconds_of
 from .._model.observations import NodeFacts
 from .._model.outcome import Transition
 from .._model.plan import Plan, Step, Target, Wait, Warn
-from .._model.records import CLUSTER, MACHINE, Condition, Event, Json, Record, Ref, condition_of, text_at
+from .._model.records import CLUSTER, Condition, Event, Json, Record, Ref, condition_of, text_at
 from .discovery_entry import endpoint_text, pending_record, weak_name
 from .discovery_table import OTHER, OWN, row_of, state_of
 from .discovery_targets import owners_of
@@ -51,7 +52,7 @@ class _Pass:
                 self.groups.setdefault(meaningful(answer.facts.identity), []).append(answer)
         self.names = {machine.name for machine in world.machines} | {broken.name for broken in world.broken}
         self.pending = sum(1 for machine in world.machines
-                           if cluster_of(machine) == request.cluster and approval_of(machine) == PENDING)
+                           if cluster_of(machine) == request.cluster and approval_state(machine) == "pending")
         self.over_limit = 0
         self.steps: list[Step] = []
         self.warnings: list[Warn] = []
@@ -241,7 +242,7 @@ class _Pass:
         told = "; ".join(f"{member.probe.endpoint} with {_fingerprint(member)}" for member in group)
         message = f"Two nodes say that they are one machine, with different certificates: {told}."
         mine = [machine for machine in matches if cluster_of(machine) == self.request.cluster]
-        if mine and approval_of(mine[0]) == PENDING:
+        if mine and approval_state(mine[0]) == "pending":
             self._change(mine[0], {}, (Condition("WeakIdentity", "True", "TwinIdentity", message, mine[0].generation),))
         self._tell(answer, message + " Nothing is recorded.", "6/twin", mine[0].name if mine else "", weak=True, warn=group[0] is answer)
 

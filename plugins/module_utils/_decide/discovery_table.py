@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .._model.machine import APPROVED, REJECTED, approval_of, pin_of
+from .._model.approval import approval_state, status_missing, was_sent
+from .._model.machine import pin_of
 from .._model.records import Record
-from .approved import sent, status_missing
 
 OWN = "own"
 OTHER = "other"
@@ -48,12 +48,10 @@ TABLE: tuple[Row, ...] = (
 
 def state_of(machine: Record) -> str:
     """The state of a machine in the table; an approved one whose status was lost counts as sent: nobody knows better."""
-    approval = approval_of(machine)
-    if approval == REJECTED:
-        return "rejected"
-    if approval != APPROVED:
-        return "pending"
-    if status_missing(machine) or sent(machine):
+    approval = approval_state(machine)
+    if approval != "approved":
+        return approval
+    if status_missing(machine) or machine.status_set_aside or was_sent(machine):
         return "sent"
     return "approved-pinned" if pin_of(machine) else "approved-unpinned"
 

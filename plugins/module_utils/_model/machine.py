@@ -12,11 +12,6 @@ from .observations import Endpoint
 from .records import Record, list_at, text_at
 from .addresses import parse_endpoint
 
-PENDING = "pending"
-APPROVED = "approved"
-REJECTED = "rejected"
-
-
 def cluster_of(machine: Record) -> str:
     """The cluster that `spec.clusterRef` names, or ''."""
     return text_at(machine.spec, "clusterRef")
@@ -27,14 +22,6 @@ def identity_of(machine: Record) -> Identity:
     macs = {canonical_mac(mac) for mac in list_at(machine.spec, "identity", "macs") if isinstance(mac, str)} - {""}
     return Identity(canonical_uuid(text_at(machine.spec, "identity", "uuid")),
                     text_at(machine.spec, "identity", "serial").strip(), tuple(sorted(macs)))
-
-
-def approval_of(machine: Record) -> str:
-    """`approved` only with who and when beside it: written by hand without them it counts as pending (section 7)."""
-    state = text_at(machine.spec, "approvalState") or PENDING
-    if state == APPROVED and not (text_at(machine.spec, "approvedBy") and text_at(machine.spec, "approvedAt")):
-        return PENDING
-    return state
 
 
 def pin_of(machine: Record) -> str:
