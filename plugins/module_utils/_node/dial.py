@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 from .._model.errors import TalosError
 from .._model.observations import Certificate, Endpoint
+from .certificates import is_talos_issued
 from .failures import failed, tls_reason
 from .resolve import Resolver
 from .tls import TlsConnection
@@ -37,9 +38,22 @@ async def dial(endpoint: Endpoint, resolver: Resolver, context: ssl.SSLContext, 
     except TimeoutError:
         await _discard(connection)
         raise failed("TimedOut", endpoint, seconds=timeout) from None
+    except TalosError as error:
+        await _discard(connection)
+        raise explained(error, connection, context) from None
     except BaseException:
         await _discard(connection)
         raise
+
+
+def explained(error: TalosError, connection: TlsConnection | None, context: ssl.SSLContext) -> TalosError:
+    """A connection without client certificate that ends between a complete handshake and the greeting, at a node whose
+    certificate a cluster issued: the alert was lost on the way, the certificate says as much."""
+    if connection is None or connection.certificate is None or context.verify_mode != ssl.CERT_NONE:
+        return error
+    if error.reason == "ConnectionLost" and is_talos_issued(connection.certificate):
+        return failed("ClientCertificateRequired", connection.node, detail=error.detail)
+    return error
 
 
 async def start_tls(endpoint: Endpoint, sock: socket.socket, context: ssl.SSLContext, accept: Accept) -> TlsConnection:

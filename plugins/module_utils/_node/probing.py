@@ -18,7 +18,7 @@ import ssl
 from .._model.errors import TalosError
 from .._model.observations import Certificate, Endpoint, Probe
 from .certificates import is_maintenance, is_talos_issued
-from .dial import connect, start_tls
+from .dial import connect, explained, start_tls
 from .failures import failed
 from .resolve import Resolver
 from .tls import TlsConnection
@@ -58,7 +58,7 @@ async def identify(endpoint: Endpoint, sock: socket.socket, context: ssl.SSLCont
     except TimeoutError:
         return _silent(endpoint, connection, timeout)
     except TalosError as error:
-        return _refused(endpoint, error, connection)
+        return _refused(endpoint, explained(error, connection, context), connection)
     finally:
         if connection is not None:
             connection.close()
