@@ -203,7 +203,7 @@ class Connection(asyncio.Protocol):
     def eof_received(self) -> bool:
         return False
 
-    def connection_lost(self, error: Exception | None) -> None:
+    def connection_lost(self, exc: Exception | None) -> None:
         self.endpoint.connections.discard(self)
         if self._silence is not None:
             self._silence.cancel()

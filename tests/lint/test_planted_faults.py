@@ -28,8 +28,9 @@ def test_lint_sees_a_forbidden_import_and_a_type_error(tmp_path: Path) -> None:
         shutil.copy2(ROOT / file, checkout / file)
     (checkout / ".build/envs").mkdir(parents=True)
     (checkout / ".build/envs" / environment.folder.name).symlink_to(environment.folder)
-    (checkout / FORBIDDEN).write_text(f'{HEADER}\n"""Knows what it must not."""\n\nfrom __future__ import annotations\n\nfrom .._node import calls\n\n__all__ = ["calls"]\n', "utf-8")
-    (checkout / ILL_TYPED).write_text(f'{HEADER}\n"""Says int and means str."""\n\nfrom __future__ import annotations\n\nWRONG: int = "text"\n', "utf-8")
+    begin = f'{HEADER}\n"""Planted."""\n\nfrom __future__ import annotations\n\n'
+    (checkout / FORBIDDEN).write_text(f'{begin}from .._node import calls\n\n__all__ = ["calls"]\n', "utf-8")
+    (checkout / ILL_TYPED).write_text(f'{begin}WRONG: int = "text"\n', "utf-8")
 
     variables = {name: value for name, value in os.environ.items() if name not in ("CI", "PYTHONPATH")} | {"PYTHON": str(environment.interpreter.path)}
     command = [sys.executable, "-m", "tests.workshop", "lint", "rooms", "types"]

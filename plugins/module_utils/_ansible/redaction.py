@@ -167,5 +167,4 @@ def _leaves_of_lines(text: str) -> Iterator[str]:
         found = _LINE.match(line)
         if found and found.group(2):
             yield from _of_scalar(found.group(2), _is_secret_key(found.group(1)))
-    for block in re.findall(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?-----END [A-Z0-9 ]*PRIVATE KEY-----", text, re.DOTALL):
-        yield block
+    yield from re.findall(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?-----END [A-Z0-9 ]*PRIVATE KEY-----", text, re.DOTALL)

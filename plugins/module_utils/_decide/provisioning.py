@@ -339,7 +339,8 @@ GATES: tuple[Gate, ...] = (
                                   "Name the approved disk in the configuration, or set install with talos_machine.")),
     Gate("9/7-contract", lambda seen, now: bool(_contract(seen)) and older(_facts(seen).talos_version, _contract(seen)),
          lambda seen, now: refuse(seen, "9/7-contract", "ContractTooNew",
-                                  f"The node runs Talos {_facts(seen).talos_version or 'of an unknown version'}, and the configuration is for {_contract(seen)}.",
+                                  f"The node runs Talos {_facts(seen).talos_version or 'of an unknown version'}, "
+                                  f"and the configuration is for {_contract(seen)}.",
                                   "Boot the machine from a newer image, or lower the cluster's talosVersion.")),
     Gate("9/8-hold-apply", lambda seen, now: seen.machine is not None and seen.machine.annotations.get(HOLD_APPLY, "").lower() == "true",
          lambda seen, now: refuse(seen, "9/8-hold-apply", "HoldApply", f"The annotation {HOLD_APPLY} is set on the machine.",

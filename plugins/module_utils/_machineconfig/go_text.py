@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import ipaddress
+import math
 import re
 from fractions import Fraction
 
@@ -155,7 +156,7 @@ def parse_mac(text: str) -> str:
 
 def format_float(number: float) -> str:
     """Go's shortest text of a float, which YAML output uses."""
-    if number != number:
+    if math.isnan(number):
         return ".nan"
     if number in (float("inf"), float("-inf")):
         return ".inf" if number > 0 else "-.inf"

@@ -44,7 +44,7 @@ class URL:
 
     @property
     def port(self) -> str:
-        found = re.search(r":([0-9]*)\Z", self.host.split("]")[-1])
+        found = re.search(r":([0-9]*)\Z", self.host.rsplit("]", maxsplit=1)[-1])
         return found.group(1) if found else ""
 
     def text(self) -> str:

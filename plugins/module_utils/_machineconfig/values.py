@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -70,7 +71,7 @@ class Int(Codec):
             if node.is_null():
                 return None
             value = resolve(node)
-            if isinstance(value, float) and value == value and abs(value) < 1 << 64 and value == int(value):
+            if isinstance(value, float) and not math.isnan(value) and abs(value) < 1 << 64 and value == int(value):
                 value = int(value)
             if isinstance(value, int) and not isinstance(value, bool):
                 if not self._least <= value <= self._most:
