@@ -73,7 +73,7 @@ def stage(status: Any, install: Any) -> StageReading:
     """MachineStatus and UnattendedInstallStatus, either None where the node has none. A stage nobody knows is `unknown`."""
     phase = ""
     if install is not None:
-        phase = _INSTALL_PHASES[install.phase] if install.phase < len(_INSTALL_PHASES) else "unknown"
+        phase = _INSTALL_PHASES[install.phase] if 0 <= install.phase < len(_INSTALL_PHASES) else "unknown"
     if status is None:
         return StageReading("unknown", unattended_install=phase)
     unmet = (f"{condition.name}: {condition.reason}" for condition in status.status.unmet_conditions)
