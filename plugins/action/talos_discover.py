@@ -14,6 +14,7 @@ import json
 import os
 import pwd
 import shutil
+import signal
 import socket
 import tempfile
 import threading
@@ -152,6 +153,8 @@ class Channel:
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _serve(self) -> None:
+        # A signal that the kernel gives to this thread would not wake the main thread, whose handler ends the module.
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGINT, signal.SIGTERM, signal.SIGHUP))
         connection = self._accept()
         if connection is None:
             return

@@ -58,6 +58,9 @@ class Stop:
     def attach(self) -> None:
         """Called inside the task that does the work; a request that came earlier takes effect at its first await."""
         self._loop = asyncio.get_running_loop()
+        for number in SIGNALS:
+            # The loop is woken whichever thread the kernel gives the signal to; grpc has threads of its own.
+            self._loop.add_signal_handler(number, self.request, signal.Signals(number).name)
         self._task = asyncio.current_task()
         if self.why and self._task is not None:
             self._task.cancel()
