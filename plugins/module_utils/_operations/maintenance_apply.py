@@ -12,19 +12,25 @@ from dataclasses import dataclass, field, replace
 
 from .._decide.approved import is_bootstrapped
 from .._decide.conditions import Status
+from .._decide.lock import disruption_of
 from .._decide.no_answer import with_stored
 from .._decide.pinning import with_pin
 from .._decide.provisioning import decide
 from .._decide.provisioning_words import ApplyConfig, Follow, Pin, RecordPin, Refused, Send, Unchanged, Verdict
 from .._model.errors import TalosError
+from .._model.machine import cluster_of, identity_of
+from .._model.observed import Present
 from .._model.outcome import MachineRow, Outcome
 from .._model.plan import Plan, Refusal, Target, plain
 from .._model.ports import Gate, Ports
-from .._model.records import Json, Record, condition_of, text_at
+from .._model.records import CLUSTER, MACHINE, Json, Record, condition_of, text_at
 from .._model.timing import Timing
+from .disruption import end_if_over
 from .machine_effects import Effects
 from .provisioning_reads import Job, Seen, Surroundings, begin, observe
-from .send_config import Sent, count_as_stored, send
+from .record_reads import MachineView, address_of, credentials_for
+from .send_config import Sent, send
+from .stored import count_as_stored
 
 #: How many machines are read or sent to at once.
 _AT_ONCE = 64
@@ -56,6 +62,7 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     around = Surroundings(ports, request.timing, request.allow_loopback)
     beside = tuple((job.name, job.hostname) for job in request.jobs if job.name and job.hostname)
     limit = asyncio.Semaphore(_AT_ONCE)
+    await _end_disruptions(around, request.jobs)
     machines = list(await asyncio.gather(*(_observe(around, job, beside, limit) for job in request.jobs)))
     _in_turn(machines, ports.clock.now())
     plan = _plan(machines)
@@ -64,6 +71,25 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     if not ports.check:
         await _act(around, machines, granted, effects, limit)
     return _outcome(request, machines, plan, effects, ports)
+
+
+async def _end_disruptions(around: Surroundings, jobs: Sequence[Job]) -> None:
+    """Control planes of a bootstrapped cluster wait for a machine that was disrupted: look whether it is over."""
+    store = around.ports.store
+    if store is None or around.ports.check:
+        return
+    wanted = [job.name for job in jobs if job.name and isinstance(job.config, Present) and job.config.value.role == "controlplane"]
+    records = [record for name in wanted if (record := store.get(MACHINE, name)) is not None]
+    for name in dict.fromkeys(cluster_of(record) for record in records):
+        cluster = store.get(CLUSTER, name)
+        disruption = disruption_of(cluster)
+        machine = store.get(MACHINE, disruption.machine) if disruption is not None else None
+        if cluster is None or machine is None:
+            continue
+        address = address_of(MachineView(machine, cluster, ()), around.allow_loopback)
+        credentials = credentials_for(around.ports, name, cluster)
+        if isinstance(address, Present) and isinstance(credentials, Present):
+            await end_if_over(around.ports, cluster, address.value, credentials.value, identity_of(machine), around.timing)
 
 
 async def _observe(around: Surroundings, job: Job, beside: tuple[tuple[str, str], ...], limit: asyncio.Semaphore) -> _Machine:
@@ -133,8 +159,8 @@ async def _act_on(around: Surroundings, machine: _Machine, step: object, effects
     record = seen.observation.machine
     if isinstance(verdict, Refused):
         effects.refused(record, verdict.refusal)
-    elif isinstance(verdict, Follow) and verdict.settle:
-        count_as_stored(seen, effects)
+    elif isinstance(verdict, Follow) and verdict.settle and record is not None:
+        count_as_stored(record, effects)
     elif isinstance(step, RecordPin) and record is not None:
         now = around.ports.clock.now()
         after = effects.status(record, lambda status: with_pin(status, step.fingerprint, now), expect=True)

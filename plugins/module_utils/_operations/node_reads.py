@@ -15,12 +15,7 @@ from .._model.errors import TalosError
 from .._model.observations import Certificate, Endpoint, EtcdMember, NodeFacts
 from .._model.observed import Absent, Observed, Present, Unknown
 from .._model.ports import Ports, Session
-
-
-def unknown(error: TalosError) -> Unknown:
-    """An error as an observation."""
-    detail = f" ({error.detail})" if error.detail else ""
-    return Unknown(error.reason, f"{error.message}{detail}", error.failure.node)
+from .life_reads import unknown
 
 
 async def read_running(ports: Ports, endpoint: Endpoint, credentials: Credentials | None) -> Observed[RunningNode]:

@@ -6,27 +6,26 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
 from .._decide.approved import is_bootstrapped
-from .._decide.conditions import Status, with_condition
-from .._decide.no_answer import (
-    NOT_SENT, REJECTED, TRANSIENT, Sending, outcome_of, with_left_over_stored, with_rejected, with_sending, with_stored, without_sending,
-)
+from .._decide.lock import Disruption
+from .._decide.no_answer import NOT_SENT, REJECTED, TRANSIENT, UNCONFIRMED, Sending, outcome_of, with_rejected, with_sending, without_sending
 from .._decide.provisioning import decide, refuse
-from .._decide.provisioning_words import ApplyConfig, Follow, Need, Send, Unchanged, Verdict
+from .._decide.provisioning_words import ApplyConfig, Follow, Need, Provisioning, Send, Unchanged, Verdict
 from .._machineconfig.masking import Mask
 from .._model.errors import LOCK_REASONS, TalosError
 from .._model.moments import moment
 from .._model.observed import Present
 from .._model.ports import Session
-from .._model.records import Condition, Record
+from .disruption import announce, join_of, withdraw
 from .lease import Held, held
 from .machine_effects import Effects
 from .node_reads import read_members
 from .provisioning_reads import Seen, Surroundings, begin, members_at, observe
+from .stored import count_as_stored, write_stored
 
 #: How often the readings are made anew when the record changed, or the answer was lost, under our hands.
 _ROUNDS = 4
@@ -76,7 +75,7 @@ def _settled(seen: Seen, verdict: Verdict, effects: Effects, error: TalosError |
     """What a new observation said instead of the same send."""
     machine = seen.observation.machine
     if isinstance(verdict, Follow) and verdict.settle and machine is not None:
-        count_as_stored(seen, effects)
+        count_as_stored(machine, effects)
         return Sent(True)
     if isinstance(verdict, (Follow, Unchanged)) and error is not None:
         return Sent(True)
@@ -122,6 +121,7 @@ async def _on_connection(around: Surroundings, seen: Seen, step: ApplyConfig, ef
     if not isinstance(verdict, Send) or verdict.step.id != step.id or verdict.step.waits_for:
         return Sent(False, verdict)
     config, machine = observation.config, observation.machine
+    joins: Disruption | None = None
     if not isinstance(config, Present) or not facts.certificate.matches(session.certificate.fingerprint):
         return Sent(False, refuse(observation, "9/10-connection", "MaintenanceIdentityChanged",
                                   "The certificate changed while the node was read.", "Run this again."))
@@ -133,47 +133,38 @@ async def _on_connection(around: Surroundings, seen: Seen, step: ApplyConfig, ef
             if error.reason == "RecordChanged":
                 raise _Again() from error
             return Sent(False, refuse(observation, "9/10-sending", error.reason, error.message, error.hint), error=error)
+        joins = _announce(around, observation, lease, now)
         if lease is not None:
             try:
                 lease.confirm()
             except TalosError as error:
                 effects.status(machine, lambda status: without_sending(status, around.ports.holder))
+                _withdraw(around, observation, joins)
                 return Sent(False, refuse(observation, "13/lost", error.reason, error.message, error.hint), error=error)
     around.ports.progress(f"{seen.job.label}: sending the configuration")
     try:
         reply = await session.apply(config.value.raw, "AUTO")
     except TalosError as error:
+        if outcome_of(error.reason) != UNCONFIRMED:
+            _withdraw(around, observation, joins)
         return _failed(around, replace(seen, observation=replace(observation, machine=machine)), error, effects)
     if machine is not None:
-        _stored(around, machine, step, effects)
+        write_stored(machine, step.config, effects)
     return Sent(True, warnings=reply.warnings)
 
 
-def count_as_stored(seen: Seen, effects: Effects) -> None:
-    """A left-over `sending` becomes stored: the answer was lost, and the bytes are never sent again."""
-    machine = seen.observation.machine
-    if machine is not None:
-        _write_stored(machine, with_left_over_stored, "No answer came to the send, and it counts as stored.", effects)
+def _announce(around: Surroundings, observation: Provisioning, lease: Held | None, now: float) -> Disruption | None:
+    """A control plane that joins a bootstrapped cluster: nothing disruptive begins elsewhere before it has joined (section 13)."""
+    if lease is None or observation.cluster is None or observation.machine is None or not is_bootstrapped(observation.cluster):
+        return None
+    disruption = join_of(observation.machine.name, now)
+    announce(around.ports, observation.cluster, disruption)
+    return disruption
 
 
-def _stored(around: Surroundings, machine: Record, step: ApplyConfig, effects: Effects) -> None:
-    now = around.ports.clock.now()
-    _write_stored(machine, lambda status: with_stored(status, step.config, now), "The node accepted the configuration; it installs now.", effects)
-
-
-def _write_stored(machine: Record, store: Callable[[Status], Status], message: str, effects: Effects) -> None:
-    """The status of a stored configuration, its conditions and its event."""
-    now = effects.now()
-
-    def change(status: Status) -> Status:
-        status = store(status)
-        for name in ("Provisioned", "Ready"):
-            status = with_condition(status, Condition(name, "False", "ConfigStored", message, machine.generation), now)
-        return status
-
-    after = effects.status(machine, change)
-    digest = str(after.status.get("storedConfigHash") or "")[:12]
-    effects.event(after, "Normal", "ConfigApplied", f"Configuration {digest}: {message}")
+def _withdraw(around: Surroundings, observation: Provisioning, disruption: Disruption | None) -> None:
+    if disruption is not None and observation.cluster is not None:
+        withdraw(around.ports, observation.cluster, disruption)
 
 
 def _failed(around: Surroundings, seen: Seen, error: TalosError, effects: Effects) -> Sent:
