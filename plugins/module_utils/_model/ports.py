@@ -131,7 +131,10 @@ class Leases(Protocol):
     def read(self, name: str) -> LeaseView | None: ...
 
     def acquire(self, name: str, holder: str, purpose: str, duration: float) -> LeaseView:
-        """Take a free, own, expired or provably abandoned lease; else raise `LockHeld` that says who, since when, for what."""
+        """Take a free, own, expired or provably abandoned lease; else raise `LockHeld` that says who, since when, for what.
+
+        Raises `NoLock` where the store cannot lock (section 4).
+        """
 
     def renew(self, lease: LeaseView) -> LeaseView:
         """Renew; raises `LockHeld` when it was lost."""
@@ -177,7 +180,11 @@ class Store(Protocol):
     def patch_status(self, ref: Ref, uid: str, change: Callable[[dict[str, object]], dict[str, object]], *,
                      expect: Record | None = None) -> Record:
         """Re-read, change, write, retried on conflict; `change` is pure. With `expect`, written only if spec and status are
-        still the versions of that record, else `RecordChanged` (section 9, step 10)."""
+        still the versions of that record, else `RecordChanged` (section 9, step 10).
+
+        An approved machine whose status was lost (`approval.status_missing`) keeps none: `StatusMissing` is raised, unless
+        the changed status carries `recordUID`, which only a person's trust sets (section 4).
+        """
 
     def delete(self, record: Record) -> None: ...
 

@@ -82,6 +82,8 @@ class Listing:
 
     records: tuple[Record, ...] = ()
     broken: tuple[Broken, ...] = ()
+    #: Names of approved machines whose record is gone while their status is still there: reported, not acted upon (section 4).
+    vanished: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Union
 
-from .approval import approval_state, was_sent
+from .approval import approval_state, status_missing, was_sent
 from .identity import canonical_mac, canonical_uuid
 from .records import BACKUP, CLUSTER, MACHINE, RECLAIM, Json, Record, dig
 from .schema_types import Problem, dotted
@@ -172,7 +172,7 @@ def _immutable(rule: Immutable, data: dict[str, Json], before: Record, context: 
     new = dig(data, *rule.field)
     if _same(rule.field, old, new) or (old, new) in rule.allowed:
         return
-    holds = {"set": old is not None, "approved": approval_state(before) == "approved", "sent": was_sent(before),
+    holds = {"set": old is not None, "approved": approval_state(before) == "approved", "sent": was_sent(before) or status_missing(before),
              "has-machines": context.cluster_has_machines, "created": True}[rule.after]
     if holds:
         yield Problem(rule.field, f"{dotted(rule.field)} {rule.message}.", rule.id)

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Union
+from typing import Protocol, Union, cast
 
 from .._model.errors import TalosError
 from .._model.records import Json
@@ -22,9 +22,6 @@ try:
     import yaml
 except ImportError:  # reported by the module that runs
     yaml = None  # type: ignore[assignment]
-
-if TYPE_CHECKING:
-    from yaml.events import Event
 
 MAX_BYTES = 2_000_000
 MAX_DEPTH = 60
@@ -108,6 +105,26 @@ class Alias:
 Node = Union[Scalar, Mapping, Sequence, Alias]
 
 
+class _Mark(Protocol):
+    """A place in the text, as PyYAML has it: lines and columns from 0."""
+
+    index: int
+    line: int
+    column: int
+
+
+class _Event(Protocol):
+    """PyYAML's events, of which each has the attributes that its name needs."""
+
+    start_mark: _Mark
+    end_mark: _Mark
+    anchor: str | None
+    tag: str | None
+    value: str
+    style: str | None
+    flow_style: bool | None
+
+
 def decode(data: bytes) -> tuple[str, str]:
     """BOM ('' or the mark) and text. Raises YamlProblem for anything but UTF-8 text of a sensible size."""
     if len(data) > MAX_BYTES:
@@ -136,7 +153,7 @@ def parse(text: str) -> Node:
     builder = _Builder(text)
     try:
         for event in yaml.parse(text, Loader=loader):
-            builder.take(event)
+            builder.take(cast(_Event, event))
     except yaml.YAMLError as error:
         raise _parser_problem(text, error) from None
     if builder.root is None:
@@ -173,7 +190,7 @@ class _Builder:
         self._documents = 0
         self._nodes = 0
 
-    def take(self, event: Event) -> None:
+    def take(self, event: _Event) -> None:
         name = type(event).__name__
         if name == "ScalarEvent":
             self._add(self._scalar(event))
@@ -187,7 +204,7 @@ class _Builder:
             self._add(node)
         elif name == "AliasEvent":
             mark = event.start_mark
-            target = self._anchors.get(event.anchor)
+            target = self._anchors.get(event.anchor or "")
             if target is None or any(target is node for node in self._stack):
                 raise YamlProblem(f"the alias '*{event.anchor}' has no anchor before it", mark.line + 1)
             self._add(Alias(target, mark.index, event.end_mark.index, mark.line + 1, mark.column))
@@ -196,7 +213,7 @@ class _Builder:
             if self._documents > 1:
                 raise YamlProblem("the file holds more than one document; each record has a file of its own", event.start_mark.line + 1)
 
-    def _scalar(self, event: Event) -> Scalar:
+    def _scalar(self, event: _Event) -> Scalar:
         mark, end = event.start_mark, event.end_mark.index
         tag = event.tag or ""
         if tag == "!":
@@ -212,13 +229,17 @@ class _Builder:
             self._anchors[event.anchor] = node
         return node
 
-    def _open(self, event: Event, mapping: bool) -> None:
+    def _open(self, event: _Event, mapping: bool) -> None:
         mark = event.start_mark
         if event.tag and event.tag not in _COLLECTION_TAGS:
             raise YamlProblem(f"the tag '{event.tag}' is not known in a record", mark.line + 1)
         if len(self._stack) >= MAX_DEPTH:
             raise YamlProblem(f"the file is nested deeper than {MAX_DEPTH} levels", mark.line + 1)
-        node = (Mapping if mapping else Sequence)([], mark.index, mark.index, mark.line + 1, mark.column, bool(event.flow_style), event.anchor or "")
+        node: Mapping | Sequence
+        if mapping:
+            node = Mapping([], mark.index, mark.index, mark.line + 1, mark.column, bool(event.flow_style), event.anchor or "")
+        else:
+            node = Sequence([], mark.index, mark.index, mark.line + 1, mark.column, bool(event.flow_style), event.anchor or "")
         if node.flow:
             opener = self._text.find("{" if mapping else "[", mark.index)
             node.start = opener if opener >= 0 else mark.index

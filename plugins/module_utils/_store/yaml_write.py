@@ -35,7 +35,8 @@ def scalar(value: None | bool | int | float | str, *, quote: str = "") -> str:
     if isinstance(value, int):
         return str(value)
     if isinstance(value, float):
-        return json.dumps(value)
+        text = json.dumps(value)
+        return text if "." in text else text.replace("e", ".0e")  # YAML 1.1 knows no number with an exponent and no dot
     if quote == "'" and value.isprintable() and not _HIDDEN.search(value):
         return "'" + value.replace("'", "''") + "'"
     if quote != '"' and _is_plain(value):

@@ -1,0 +1,69 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The secrets bundle of a directory store, `secrets/<name>.yaml` (design section 4).
+
+It is either encrypted with ansible-vault, then anybody may read it and git may keep it, or in clear, then only its
+owner may read it and git must not know it.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+from .._model.errors import TalosError
+from . import files
+from .git_index import GitUnreadable, tracked_by_git
+
+VAULT_HEADER = b"$ANSIBLE_VAULT;"
+_LARGEST = 4 << 20
+
+#: Gives the clear text of a vaulted file by its path; raises TalosError.
+Decrypt = Callable[[str], bytes]
+
+
+def read(path: Path, name: str, decrypt: Decrypt | None) -> bytes:
+    """The bundle in clear. Raises TalosError `SecretsUnavailable` or `BundleExposed`; no message quotes the content."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
+        raise TalosError("SecretsUnavailable", f"The secrets bundle {name} is not in the store ({path}).",
+                         "Put the bundle there with mode 0600, or create it with talos_secrets.") from None
+    except OSError as error:
+        raise TalosError("SecretsUnavailable", f"The secrets bundle {path} cannot be read: {error.strerror or error}.",
+                         "Make it readable for the user of this run, and for nobody else.") from error
+    with os.fdopen(descriptor, "rb") as stream:
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            raise TalosError("SecretsUnavailable", f"The secrets bundle {path} is no file.", "Put the bundle there as a file.")
+        try:
+            data = stream.read(_LARGEST + 1)
+        except OSError as error:
+            raise files.store_error(error, "read", path) from error
+    if len(data) > _LARGEST:
+        raise TalosError("BundleInvalid", f"The secrets bundle {path} is larger than {_LARGEST >> 20} MiB.", "Put the right file there.")
+    if data.startswith(VAULT_HEADER):
+        if decrypt is None:
+            raise TalosError("SecretsUnavailable", f"The secrets bundle {path} is encrypted with ansible-vault.",
+                             "Run the module as a task of ansible-playbook with its vault password.")
+        return decrypt(str(path))
+    _refuse_exposed(path, stat.S_IMODE(mode))
+    return data
+
+
+def _refuse_exposed(path: Path, mode: int) -> None:
+    if mode & 0o077:
+        raise TalosError("BundleExposed", f"The secrets bundle {path} is in clear and has mode {mode:04o}, so that others on this machine can reach it.",
+                         f"Run: chmod 600 {path}; or encrypt it with ansible-vault.")
+    hint = f"Encrypt it with ansible-vault, or run: git rm --cached {path}; and count its keys as known to whoever has the repository."
+    try:
+        repository = tracked_by_git(path)
+    except GitUnreadable as problem:
+        raise TalosError("BundleExposed", f"The secrets bundle {path} is in clear, and whether git tracks it cannot be told ({problem}).",
+                         "Encrypt it with ansible-vault, or repair the repository.") from None
+    if repository:
+        raise TalosError("BundleExposed", f"The secrets bundle {path} is in clear and tracked by git ({repository}).", hint)

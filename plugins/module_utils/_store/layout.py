@@ -1,0 +1,130 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Where everything stands in a directory store (design section 4).
+
+The tree, made for git:            The state, which git leaves out (`.state` in the tree unless said otherwise):
+
+    .ichor-store                       store.json                id of the store that this state belongs to
+    clusters/<name>.yaml               clusters/<name>.json      uid, generation and status of a record
+    machines/<name>.yaml               machines/<name>.json
+    patches/ reclaims/ backups/        ...
+    secrets/<name>.yaml                set-aside/                statuses that belong to no record any more
+                                       events.jsonl
+                                       leases/<name>.json
+                                       lock                      held by the one who writes
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+
+from .._model.errors import TalosError
+from .._model.records import CLUSTER, MACHINE, Json
+from .._model.schema import SCHEMAS
+from .._model.schema_formats import is_dns_1123
+from . import files
+
+MARKER = ".ichor-store"
+STATE = ".state"
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The two folders of a store, and every path in them."""
+
+    tree: Path
+    state: Path
+
+    @property
+    def marker(self) -> Path:
+        """The file that makes a folder a store: it holds the store's id."""
+        return self.tree / MARKER
+
+    @property
+    def state_marker(self) -> Path:
+        return self.state / "store.json"
+
+    @property
+    def lock(self) -> Path:
+        return self.state / "lock"
+
+    @property
+    def events(self) -> Path:
+        return self.state / "events.jsonl"
+
+    def folder(self, kind: str) -> Path:
+        """The folder of a kind's specs. Raises TalosError for a kind that is none."""
+        if kind not in SCHEMAS:
+            raise TalosError("InvalidInput", f"{kind!r} is no kind of record.", f"It has to be one of {', '.join(SCHEMAS)}.")
+        return self.tree / SCHEMAS[kind].folder
+
+    def spec(self, kind: str, name: str) -> Path:
+        """A record's file. Raises TalosError for a name that is none, so that no name leads out of the store."""
+        return self.folder(kind) / f"{_checked(name)}.yaml"
+
+    def status(self, kind: str, name: str) -> Path:
+        """A record's file in the state."""
+        return self.state / SCHEMAS[kind].folder / f"{_checked(name)}.json"
+
+    def set_aside(self, kind: str, name: str, content: bytes) -> Path:
+        """Where a status goes that is not its record's."""
+        digest = hashlib.sha256(content).hexdigest()[:12]
+        return self.state / "set-aside" / f"{SCHEMAS[kind].folder}-{_checked(name)[:200]}-{digest}.json"
+
+    def lease(self, name: str) -> Path:
+        """A lease's file; a name that cannot be a file's (a cluster id) goes by its digest."""
+        plain = is_dns_1123(name) and len(name) <= 200
+        return self.state / "leases" / f"{name if plain else '=' + hashlib.sha256(name.encode()).hexdigest()[:40]}.json"
+
+    def secret(self, name: str) -> Path:
+        return self.tree / "secrets" / f"{_checked(name)}.yaml"
+
+    def exists(self) -> bool:
+        """Whether the tree is a store: it carries the marker, or folders of records that a person made."""
+        return self.marker.is_file() or any((self.tree / SCHEMAS[kind].folder).is_dir() for kind in (CLUSTER, MACHINE))
+
+
+def _checked(name: str) -> str:
+    if not is_dns_1123(name):
+        shown = name if len(name) <= 64 else name[:61] + "..."
+        raise TalosError("InvalidInput", f"{shown!r} cannot name a record.", "A name has lower-case letters, digits, '-' and '.' only.")
+    return name
+
+
+def read_id(path: Path) -> str:
+    """The store id in a marker, or '' where there is none or it cannot be read as one."""
+    data = files.read_bytes(path)
+    try:
+        found: Json = json.loads(data) if data else None
+    except ValueError:
+        return ""
+    value = found.get("id") if isinstance(found, dict) else None
+    return value if isinstance(value, str) else ""
+
+
+def marker_text(store_id: str, **more: Json) -> bytes:
+    """The content of a marker."""
+    return (json.dumps({"id": store_id, "format": 1, **more}, indent=1) + "\n").encode()
+
+
+def new_id(randomness: bytes) -> str:
+    """A store id from 16 random bytes."""
+    return str(uuid.UUID(bytes=randomness, version=4))
+
+
+def refuse_moved(layout: Layout) -> None:
+    """Refuse to write to a store whose records are being moved, or were moved, elsewhere. Raises TalosError."""
+    data = files.read_bytes(layout.marker)
+    try:
+        found: Json = json.loads(data) if data else None
+    except ValueError:
+        return
+    moved = found.get("movedTo") if isinstance(found, dict) else None
+    if moved:
+        raise TalosError("StoreMoved", f"The records of {layout.tree} were moved to {moved}.", "Use that store; this one is kept only to look at.")
