@@ -13,9 +13,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
+from .._model.record_uid import record_uid
 from .._model.records import Json, Record, Ref, dig, text_at
 
 
@@ -28,7 +29,8 @@ class Overlay:
     def write(self, records: Iterable[Record], deleted: Iterable[Ref]) -> None:
         """Keep what the plan of this task would leave behind."""
         for record in records:
-            self._put(record.ref, asdict(record))
+            uid = record.uid or record_uid(record.kind, record.name, record.spec)
+            self._put(record.ref, asdict(replace(record, uid=uid)))
         for ref in deleted:
             self._put(ref, None)
 
@@ -39,6 +41,11 @@ class Overlay:
         temporary = folder / f".{ref.name}.{os.getpid()}"
         temporary.write_text(json.dumps(content), encoding="utf-8")
         os.replace(temporary, target)
+
+    @property
+    def empty(self) -> bool:
+        """Whether no task of this check run has left a word for the store."""
+        return not self._folder.is_dir()
 
     def get(self, ref: Ref) -> tuple[bool, Record | None]:
         """(whether the check run has a word on this record, the record or None where it would be gone)."""

@@ -62,17 +62,22 @@ VERBOSITY_OF_TRACEBACKS = 3
 
 @dataclass(frozen=True)
 class Setting:
-    """What the openers of nodes, store and credentials are told. `store_path` is '' where nothing names one."""
+    """What the openers of nodes, store and credentials are told. `store_path` is '' where nothing names one.
+
+    `would_exist` says that an earlier task of this check run would have made the store.
+    """
 
     options: Options
     check: bool
+    clock: SystemClock
+    would_exist: bool = False
     store_path: str = ""
     state_path: str = ""
     allow_loopback: bool = False
     clear_text: Callable[[str], bytes] | None = None
 
 
-OpenNodes = Callable[[Setting], Nodes]
+OpenNodes = Callable[[Setting, "Store | None"], Nodes]
 OpenStore = Callable[[Setting], Store]
 OpenCredentials = Callable[[Setting, "Store | None"], CredentialsSource]
 
@@ -125,6 +130,7 @@ class _Run:
         self._module = module
         self._spec = spec
         self._stop = stop
+        self._clock = SystemClock()
         self._channel: Channel | None = None
         self._gate: RunGate | None = None
 
@@ -199,7 +205,7 @@ class _Run:
 
     def _world(self, options: Options, hello: Hello, open_store: OpenStore | None, needs_store: bool) -> tuple[Setting, Store | None, Overlay | None]:
         module = self._module
-        setting = Setting(options=options, check=module.check_mode, clear_text=self._channel.clear_text if self._channel else None,
+        setting = Setting(options=options, check=module.check_mode, clock=self._clock, clear_text=self._channel.clear_text if self._channel else None,
                           allow_loopback="allow_loopback" in options and options.flag("allow_loopback"))
         if open_store is None or not _wants_directory(options, needs_store):
             return setting, None, None
@@ -207,8 +213,9 @@ class _Run:
         if not path:
             raise TalosError("InvalidInput", "There is no store_path, and no playbook beside which the store would be.",
                              "Set store_path, or ICHOR_STORE_PATH, to the folder of the records.")
-        setting = replace(setting, store_path=os.path.abspath(path), state_path=options.text("state_path"))
-        overlay = Overlay(hello.overlay, setting.store_path) if module.check_mode and hello.overlay else None
+        path = os.path.abspath(path)
+        overlay = Overlay(hello.overlay, path) if module.check_mode and hello.overlay else None
+        setting = replace(setting, store_path=path, state_path=options.text("state_path"), would_exist=overlay is not None and not overlay.empty)
         return setting, RunStore(open_store(setting), self.redactor, check=module.check_mode, overlay=overlay), overlay
 
     def _make_gate(self, options: Options) -> RunGate:
@@ -228,8 +235,8 @@ class _Run:
     async def _perform(self, request: R, operation: Callable[[R, Ports, Gate], Awaitable[Outcome]], setting: Setting,
                        open_nodes: OpenNodes | None, store: Store | None, source: CredentialsSource, hello: Hello, gate: Gate) -> Outcome:
         self._stop.attach()
-        nodes = open_nodes(setting) if open_nodes is not None else NoNodes()
-        ports = Ports(nodes=nodes, store=store, clock=SystemClock(), progress=self.show, check=setting.check,
+        nodes = open_nodes(setting, store) if open_nodes is not None else NoNodes()
+        ports = Ports(nodes=nodes, store=store, clock=self._clock, progress=self.show, check=setting.check,
                       actor=Actor(by=hello.by, via=hello.via, schedule=hello.schedule), holder=_holder(), credentials=source)
         try:
             return await operation(request, ports, gate)

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import TypeVar
 
 from .._model.errors import CheckModeWrite
@@ -68,7 +69,7 @@ class RunStore:
             return listing
         records = [record for record in listing.records if record.name not in over]
         records.extend(record for record in over.values() if record is not None)
-        return Listing(tuple(sorted(records, key=lambda record: record.name)), listing.broken)
+        return replace(listing, records=tuple(sorted(records, key=lambda record: record.name)))
 
     def create(self, record: Record) -> Record:
         return self._inner.create(self._write(record, f"{record.kind} {record.name}"))
