@@ -29,6 +29,9 @@ KNOWS: dict[str, set[str]] = {
     "_ansible": {"_model"},
 }
 
+# Files of `_ansible` that bring one room to the modules that need it; its base knows the words alone.
+BRINGING = ("with_", {"_node", "_store", "_kube"})
+
 # What runs in Ansible's processes. A module says which operation it is; the rules stay below.
 FRONT: dict[str, set[str]] = {
     "plugins/modules": set(KNOWS) - {"_decide", "_machineconfig"},
@@ -79,7 +82,7 @@ def faults(root: Path) -> list[str]:
             where = path.relative_to(root).as_posix()
             for entry in _imports(ast.parse(path.read_text(encoding="utf-8")), ()):
                 room = _room(entry.name)
-                if room and room not in known:
+                if room and room not in known and not (folder == "plugins/modules" and _is_word(entry.name)):
                     found.append(f"{where}:{entry.line}: {folder} does not know {room}")
                 if entry.name.partition(".")[0] in ("grpc", "google", "kubernetes"):
                     found.append(f"{where}:{entry.line}: only a room below may import {entry.name}")
@@ -93,7 +96,8 @@ def _in_room(path: Path, parts: tuple[str, ...]) -> Iterator[str]:
     for entry in _imports(tree, (*PACKAGE.split("."), *parts[:-1])):
         other = _room(entry.name)
         top = entry.name.partition(".")[0]
-        if other and other != room and other not in KNOWS[room]:
+        brought = BRINGING[1] if room == "_ansible" and path.name.startswith(BRINGING[0]) else set()
+        if other and other != room and other not in KNOWS[room] | brought:
             yield f"{entry.line}: {room} does not know {other}"
         if room in PURE and top in IMPURE_MODULES:
             yield f"{entry.line}: {room} is pure and cannot import {entry.name}"
@@ -128,6 +132,11 @@ def _imports(tree: ast.AST, package: tuple[str, ...]) -> Iterator[Import]:
 
 def _room(name: str) -> str | None:
     return name.removeprefix(f"{PACKAGE}.").partition(".")[0] if name.startswith(f"{PACKAGE}.") else None
+
+
+def _is_word(name: str) -> bool:
+    """Whether it comes from a file of `_decide` that holds only the words of a rule, which a module's request is made of."""
+    return name.startswith(f"{PACKAGE}._decide.") and name.removeprefix(f"{PACKAGE}._decide.").partition(".")[0].endswith("_words")
 
 
 def _read(function: ast.Attribute) -> tuple[str, str]:

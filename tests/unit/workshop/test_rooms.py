@@ -28,6 +28,7 @@ PLANTS = [
     ("_store/planted.py", "from .._operations import discovery", "_store does not know _operations"),
     ("_node/planted.py", "from ansible.module_utils.basic import AnsibleModule", "_node cannot import ansible"),
     ("_ansible/planted.py", "from .._operations import discovery", "_ansible does not know _operations"),
+    ("_ansible/with_decisions.py", "from .._decide import approval", "_ansible does not know _decide"),
     ("_operations/planted.py", "from .._ansible import result", "_operations does not know _ansible"),
     ("_node/planted.py", "from ansible_collections.community.general.plugins.module_utils import x", "_node cannot import ansible_collections"),
     ("_shed/planted.py", "import json", "_shed is no room"),
@@ -65,6 +66,8 @@ def test_what_the_drawing_allows_passes(tmp_path: Path) -> None:
         ("plugins/module_utils/_node/a.py", "try:\n    import grpc\nexcept ImportError:\n    grpc = None\nimport ssl, socket, time"),
         ("plugins/module_utils/_operations/a.py", "from .._decide import approval\nfrom .._store.directory import Directory"),
         ("plugins/modules/a.py", f"from ansible.module_utils.basic import AnsibleModule\n{ABSOLUTE}._operations import discovery"),
+        ("plugins/module_utils/_ansible/with_nodes.py", "from .._node import nodes"),
+        ("plugins/modules/b.py", f"{ABSOLUTE}._decide.approval_words import Wanted"),
         ("tests/lab/a.py", f"{ABSOLUTE}._node import _descriptors"),
     ):
         path = tmp_path / file
