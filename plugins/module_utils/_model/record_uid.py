@@ -32,6 +32,11 @@ def record_uid(kind: str, name: str, spec: JsonMap) -> str:
     return _digest([kind, name, own])
 
 
+def unresolved_uid(kind: str, name: str) -> str:
+    """The uid that a machine has before anybody said which hardware it is: one of weak identity, until a person does (section 6)."""
+    return _digest([kind, name, None])
+
+
 def spec_hash(spec: JsonMap) -> str:
     """The hash of the canonical spec, by which `generation` grows."""
     return _digest(dict(spec))

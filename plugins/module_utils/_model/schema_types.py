@@ -112,29 +112,30 @@ def dotted(path: Path) -> str:
 
 def check(value: Json | JsonMap, wanted: Type, path: Path) -> Iterator[Problem]:
     """Everything that is wrong with a value and what stands inside it."""
-    where = dotted(path)
     if isinstance(wanted, Text):
         yield from _check_text(value, wanted, path)
     elif isinstance(wanted, Whole):
         yield from _check_whole(value, wanted, path)
     elif isinstance(wanted, Truth):
         if not isinstance(value, bool):
-            yield Problem(path, f"{where} has to be true or false, without quotes, and is {_kind(value)}.", "schema/type")
+            yield Problem(path, f"{dotted(path)} has to be true or false, without quotes, and is {_kind(value)}.", "schema/type")
     elif isinstance(wanted, ListOf):
         yield from _check_list(value, wanted, path)
     elif not isinstance(value, Mapping):
-        yield Problem(path, f"{where} has to be a mapping and is {_kind(value)}.", "schema/type")
+        yield Problem(path, f"{dotted(path)} has to be a mapping and is {_kind(value)}.", "schema/type")
     elif isinstance(wanted, Block):
         yield from _check_block(value, wanted, path)
     elif isinstance(wanted, MapOf):
         for key, inner in value.items():
             fault = FORMATS[wanted.key_format].fault(key) if wanted.key_format else ""
             if fault:
-                yield Problem((*path, key), f"The key '{key}' of {where} {fault}.", f"schema/{wanted.key_format}")
+                yield Problem((*path, key), f"The key '{key}' of {dotted(path)} {fault}.", f"schema/{wanted.key_format}")
             yield from check(inner, wanted.value, (*path, key))
 
 
 def _check_text(value: Json | JsonMap, wanted: Text, path: Path) -> Iterator[Problem]:
+    if isinstance(value, str) and value and not wanted.values and not wanted.format:
+        return
     where = dotted(path)
     if not isinstance(value, str):
         hint = "; put it in quotes" if isinstance(value, (bool, int, float)) else ""
@@ -177,17 +178,16 @@ def _check_list(value: Json | JsonMap, wanted: ListOf, path: Path) -> Iterator[P
 
 
 def _check_block(value: JsonMap, wanted: Block, path: Path) -> Iterator[Problem]:
-    where = dotted(path)
     for name, entry in wanted.fields.items():
         if name in value:
             yield from check(value[name], entry.type, (*path, name))
         elif entry.required:
-            yield Problem((*path, name), f"{where}.{name} is missing.", "schema/required")
+            yield Problem((*path, name), f"{dotted(path)}.{name} is missing.", "schema/required")
     for key in value:
         if key not in wanted.fields:
             near = next((name for name in wanted.fields if name.lower() == str(key).lower()), "")
             hint = f"; '{near}' is" if near else ""
-            yield Problem((*path, str(key)), f"{where}.{_short(str(key))} is not known{hint}.", "schema/unknown-key")
+            yield Problem((*path, str(key)), f"{dotted(path)}.{_short(str(key))} is not known{hint}.", "schema/unknown-key")
 
 
 def _kind(value: object) -> str:

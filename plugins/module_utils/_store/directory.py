@@ -139,13 +139,13 @@ class DirectoryStore:
     @staticmethod
     def _record(file: RecordFile, state: RecordState | None) -> Record:
         """File and state as one record. A state of another uid is not shown, only told of."""
-        record = file.record
-        uid = record_uid(record.kind, record.name, record.spec)
-        if state is None or not state.belongs_to(uid):
-            return dataclasses.replace(record, uid=uid, generation=1, status_set_aside=state is not None)
+        uid = record_uid(file.record.kind, file.record.name, file.record.spec)
+        record = dataclasses.replace(file.record, uid=uid, generation=1, status_set_aside=state is not None)
+        if state is None or not state.belongs_to(record):
+            return record
         grown = 0 if state.spec_hash == spec_hash(record.spec) else 1
-        status = as_status(state.status, uid) if text_at(state.status, "recordUID") else state.status
-        return dataclasses.replace(record, uid=uid, generation=state.generation + grown, status=status, status_version=state.version)
+        status = {**state.status, "recordUID": uid} if state.status.get("recordUID") else state.status
+        return dataclasses.replace(record, generation=state.generation + grown, status=status, status_version=state.version, status_set_aside=False)
 
     # Writing.
 
@@ -214,7 +214,7 @@ class DirectoryStore:
         record = file.record
         uid = record_uid(record.kind, record.name, record.spec)
         approves = record.kind == MACHINE and approval_state(record) == "approved" and approval_state(before) != "approved"
-        if state is not None and not state.belongs_to(before.uid):
+        if state is not None and not state.belongs_to(before):
             if approves:
                 self._set_aside(record.kind, record.name)
             state = None
@@ -228,7 +228,7 @@ class DirectoryStore:
         files.write_atomically(self.layout.spec(record.kind, record.name), content)
         self._parsed[record.ref] = file
         if state is not None:
-            status = as_status(state.status, uid) if text_at(state.status, "recordUID") else state.status
+            status = {**state.status, "recordUID": uid} if state.status.get("recordUID") else state.status
             self._write_state(record, dataclasses.replace(state, former="", status=status))
 
     def _edited(self, file: RecordFile, spec: JsonMap, labels: Mapping[str, str] | None, annotations: Mapping[str, str] | None) -> bytes:
@@ -266,7 +266,7 @@ class DirectoryStore:
             new = as_status(status, uid)
             if new == record.status:
                 return record
-            if state is not None and not state.belongs_to(uid):
+            if state is not None and not state.belongs_to(record):
                 self._set_aside(ref.kind, ref.name)
                 state = None
             self._write_state(record, dataclasses.replace(state or RecordState(uid), uid=uid, former="", generation=record.generation, status=new))

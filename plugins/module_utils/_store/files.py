@@ -32,7 +32,7 @@ def store_error(error: OSError, what: str, path: Path) -> TalosError:
     detail = error.strerror or str(error)
     if error.errno in _FULL:
         return TalosError("StoreFull", f"{path} cannot be {what}: the file system is full.",
-                          "Make room there and run again; nothing was changed.", detail)
+                          "Make room there and run again.", detail)
     if error.errno in _READ_ONLY:
         why = "the file system is read-only" if error.errno == errno.EROFS else "permission is missing"
         return TalosError("StoreReadOnly", f"{path} cannot be {what}: {why}.",

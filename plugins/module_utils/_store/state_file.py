@@ -11,7 +11,8 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from .._model.records import Json, JsonMap
+from .._model.record_uid import unresolved_uid
+from .._model.records import MACHINE, Json, JsonMap, Record
 
 
 class StateBroken(Exception):
@@ -37,9 +38,14 @@ class RecordState:
     revision: int = 0
     version: str = ""
 
-    def belongs_to(self, uid: str) -> bool:
-        """Whether this is the state of the record with that uid."""
-        return uid in (self.uid, self.former)
+    def belongs_to(self, record: Record) -> bool:
+        """Whether this is the state of that record (whose uid is set).
+
+        A machine that nobody had told apart keeps its status when a person writes its identity down, unless it was approved.
+        """
+        if record.uid in (self.uid, self.former):
+            return True
+        return record.kind == MACHINE and not self.approved and self.uid == unresolved_uid(record.kind, record.name)
 
 
 def read(content: bytes) -> RecordState:
