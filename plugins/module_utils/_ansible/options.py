@@ -105,6 +105,12 @@ class Options:
         self._redactor.add_document(data.decode("utf-8", "replace"))
         return data
 
+    def secret_file(self, path: str, what: str) -> bytes:
+        """A person's file with secrets, as `read_file` gives it; its secrets are remembered for masking."""
+        data = self.read_file(path, what)
+        self._redactor.add_document(data.decode("utf-8", "replace"))
+        return data
+
     def read_file(self, path: str, what: str) -> bytes:
         """A person's file, decrypted by the action plugin when it is vaulted; the errors name the option `what`."""
         try:

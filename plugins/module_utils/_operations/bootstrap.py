@@ -21,7 +21,7 @@ from .._decide.same_machine import difference
 from .._model.credentials import Credentials
 from .._model.errors import LOCK_REASONS, TalosError
 from .._model.identity import Identity
-from .._model.machine import dial_endpoint, identity_of
+from .._model.machine import cluster_of, dial_endpoint, identity_of
 from .._model.observations import Endpoint
 from .._model.observed import Observed, Present, Unknown
 from .._model.outcome import MachineRow, Outcome
@@ -36,7 +36,7 @@ from .record_reads import credentials_for, rules_for
 
 @dataclass(frozen=True)
 class Request:
-    """Which control plane of which cluster. `wait`: for how many seconds a refusal that passes by itself is waited for."""
+    """Which control plane of which cluster ('' is the one that its record names). `wait`: for how many seconds a refusal that passes by itself is waited for."""
 
     cluster: str
     machine: str
@@ -63,6 +63,7 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
         plan = Plan(refusals=(refused.refusal,))
         gate(plan)
         return _outcome(request, plan, _Result(refused=refused), None)
+    request = replace(request, cluster=request.cluster or _cluster_of(ports, request.machine))
     deadline = ports.clock.monotonic() + request.wait
     seen, verdict = await _observe_until(request, ports, deadline)
     plan = _plan(request, verdict)
@@ -94,6 +95,13 @@ async def _observe(request: Request, ports: Ports) -> tuple[Bootstrapping, Verdi
         seen = replace(seen, answers=tuple(answers))
         verdict = decide_bootstrap(seen)
     return seen, verdict
+
+
+def _cluster_of(ports: Ports, name: str) -> str:
+    machine = ports.store.get(MACHINE, name) if ports.store is not None else None
+    if machine is None:
+        raise TalosError("RecordNotFound", f"There is no machine {name} in the store.", "Check the name; talos_machine_info lists the machines.")
+    return cluster_of(machine)
 
 
 def _records(request: Request, ports: Ports) -> Bootstrapping:

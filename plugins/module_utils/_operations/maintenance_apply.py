@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
 from .._decide.approved import is_bootstrapped
@@ -28,7 +28,8 @@ from .._model.timing import Timing
 from .disruption import end_if_over
 from .machine_effects import Effects
 from .provisioning_reads import Job, Seen, Surroundings, begin, observe
-from .record_reads import MachineView, address_of, credentials_for
+from .record_reads import MachineView, address_of, credentials_for, need_store
+from .selecting import selected
 from .send_config import Sent, send
 from .stored import count_as_stored
 
@@ -42,6 +43,9 @@ class Request:
 
     jobs: tuple[Job, ...]
     single: bool = True
+    #: Further jobs by an expression over the records; `job_of` makes the job of a name.
+    select: str = ""
+    job_of: Callable[[str], Job] | None = None
     timing: Timing = field(default_factory=Timing)
     allow_loopback: bool = False
 
@@ -59,6 +63,9 @@ class _Machine:
 
 async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     """Observe all, decide, let the gate see the plan, send what may go now. Design section 9, steps 1 to 10."""
+    if request.select and request.job_of is not None:
+        names = selected(need_store(ports), request.select)
+        request = replace(request, jobs=request.jobs + tuple(request.job_of(name) for name in names))
     around = Surroundings(ports, request.timing, request.allow_loopback)
     beside = tuple((job.name, job.hostname) for job in request.jobs if job.name and job.hostname)
     limit = asyncio.Semaphore(_AT_ONCE)

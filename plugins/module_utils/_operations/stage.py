@@ -27,6 +27,7 @@ from .disruption import end_if_over
 from .life_reads import look, static_endpoints
 from .machine_effects import Effects
 from .record_reads import MachineView, address_of, credentials_for, need_store, read_machine, rules_for
+from .selecting import selected
 from .stored import count_as_stored
 
 #: How many machines are looked at at once, and after how long a person hears of a machine that stays as it is.
@@ -39,6 +40,7 @@ class Request:
     at most `timeout` seconds. `single`: one named machine, whose refusal fails the task."""
 
     machines: tuple[str, ...] = ()
+    select: str = ""
     endpoints: tuple[Endpoint, ...] = ()
     uuid: str = ""
     cluster: str = ""
@@ -66,7 +68,8 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     effects = Effects(ports)
     limit = asyncio.Semaphore(_AT_ONCE)
     deadline = ports.clock.monotonic() + request.timeout
-    followers = [_Follower(request, ports, effects, limit, deadline, name=name) for name in request.machines]
+    names = request.machines + (selected(need_store(ports), request.select) if request.select else ())
+    followers = [_Follower(request, ports, effects, limit, deadline, name=name) for name in names]
     followers += [_Follower(request, ports, effects, limit, deadline, endpoint=endpoint) for endpoint in request.endpoints]
     seen = await asyncio.gather(*(follower.run() for follower in followers))
     waits = tuple(Wait(f"{one.name} to settle", request.timeout, one.name) for one in seen if not one.settled) if request.follow else ()
