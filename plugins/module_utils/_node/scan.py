@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import selectors
 import socket
 import ssl
 from collections import deque
@@ -22,9 +21,11 @@ from .._model.errors import TalosError
 from .._model.observations import Endpoint, Probe
 from . import open_files
 from .dial import socket_address
-from .failures import failed, tls_reason
+from .failures import SAYINGS, tls_reason
+from .poller import new_poller
 from .probing import identify, probe
 from .resolve import Resolver, literal_address
+from .screen import Screen
 
 #: Seconds that the kernel goes on asking for the hardware address of a silent neighbour: three requests, one a second.
 NEIGHBOUR_WAIT = 3.0
@@ -70,7 +71,9 @@ class _Scan:
         most = max(1, open_files.room() - HANDSHAKES * 2)
         self._limit = min(unresolved, most) if unresolved > 0 else most
         self._loop = asyncio.get_running_loop()
-        self._selector = selectors.DefaultSelector()
+        self._screen = Screen(resolver.rules)
+        self._sayings: dict[int, tuple[str, str]] = {}  # by errno: reason, and the sentence with a place for the address
+        self._poller = new_poller()
         self._open: dict[int, tuple[float, socket.socket, Endpoint]] = {}  # by descriptor, in the order of their deadlines
         self._lingering: deque[float] = deque()  # until when a silent neighbour still counts as unresolved
         self._handshakes: set[asyncio.Task[None]] = set()
@@ -80,7 +83,7 @@ class _Scan:
 
     async def work(self) -> None:
         """Connect to everything, then wait for the handshakes."""
-        self._loop.add_reader(self._selector.fileno(), self._ready.set)
+        self._loop.add_reader(self._poller.fileno(), self._ready.set)
         waiting = deque(self._targets)
         begun = self._loop.time()
         started = 0
@@ -122,39 +125,44 @@ class _Scan:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        self._loop.remove_reader(self._selector.fileno())
+        self._loop.remove_reader(self._poller.fileno())
         for dummy, sock, dummy_endpoint in self._open.values():
             sock.close()
         self._open.clear()
-        self._selector.close()
+        self._poller.close()
 
     def _wake(self, dummy: asyncio.Future[None]) -> None:
         self._news.set()
 
     def _start(self, endpoint: Endpoint, now: float) -> bool:
         """Begin one connect; False when this host has no room for it now."""
-        literal = literal_address(endpoint.host)
-        if not literal:
-            self._task(self._named(endpoint))
-            return True
+        where: tuple[object, ...]
+        family: int
         try:
-            for rule in self._resolver.rules:
-                rule.check(literal)
-            family, where = socket_address(literal, endpoint.port)
+            if self._screen.passes(endpoint.host):
+                family, where = socket.AF_INET, (endpoint.host.encode("ascii"), endpoint.port)
+            elif literal := literal_address(endpoint.host):
+                for rule in self._resolver.rules:
+                    rule.check(literal)
+                family, where = socket_address(literal, endpoint.port)
+            else:
+                self._task(self._named(endpoint))
+                return True
             sock = socket.socket(family, socket.SOCK_STREAM)
-            sock.setblocking(False)
         except TalosError as error:
             self._tell(Probe(endpoint, "Unreachable", None, error.reason, error.message))
             return True
         except OSError as error:
             if error.errno in _TRY_AGAIN and self._open:
                 return False
-            self._closed(endpoint, error)
+            self._closed(endpoint, error.errno or errno.EHOSTUNREACH)
             return True
+        sock.setblocking(False)
         code = sock.connect_ex(where)
         if code == errno.EINPROGRESS:
-            self._open[sock.fileno()] = (now + self._timeout, sock, endpoint)
-            self._selector.register(sock.fileno(), selectors.EVENT_WRITE)
+            descriptor = sock.fileno()
+            self._open[descriptor] = (now + self._timeout, sock, endpoint)
+            self._poller.register(descriptor)
             return True
         if code == 0:
             self._task(self._identify(endpoint, sock))
@@ -162,20 +170,21 @@ class _Scan:
         sock.close()
         if code in _TRY_AGAIN and self._open:
             return False
-        self._closed(endpoint, OSError(code, errno.errorcode.get(code, "")))
+        self._closed(endpoint, code)
         return True
 
     def _collect(self) -> None:
         """Take what has been answered."""
-        for key, dummy in self._selector.select(0):
-            dummy_end, sock, endpoint = self._open.pop(key.fd)
-            self._selector.unregister(key.fd)
+        for descriptor in self._poller.ready():
+            dummy_end, sock, endpoint = self._open.pop(descriptor)
             code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+            if code == 0 or not self._poller.forgets:
+                self._poller.unregister(descriptor)
             if code == 0:
                 self._task(self._identify(endpoint, sock))
             else:
                 sock.close()
-                self._closed(endpoint, OSError(code, ""))
+                self._closed(endpoint, code)
 
     def _expire(self, now: float) -> None:
         """Give up what took too long; all have the same time, so the oldest come first."""
@@ -184,11 +193,11 @@ class _Scan:
             if end > now:
                 return
             del self._open[descriptor]
-            self._selector.unregister(descriptor)
+            self._poller.unregister(descriptor)
             sock.close()
             if NEIGHBOUR_WAIT > self._timeout:
                 self._lingering.append(end + NEIGHBOUR_WAIT - self._timeout)
-            self._closed(endpoint, TimeoutError())
+            self._closed(endpoint, errno.ETIMEDOUT)
 
     async def _pause(self, waiting: bool, tried: int, begun: float, started: int) -> None:
         """Let the loop run: until an answer, the next deadline or the next connect that the rate allows."""
@@ -210,10 +219,12 @@ class _Scan:
         finally:
             timer.cancel()
 
-    def _closed(self, endpoint: Endpoint, error: OSError) -> None:
-        reason = tls_reason(error)
-        message = failed(reason, endpoint, seconds=self._timeout).message
-        self.found.append(Probe(endpoint, "NotListening", None, reason, message))
+    def _closed(self, endpoint: Endpoint, code: int) -> None:
+        saying = self._sayings.get(code)
+        if saying is None:
+            reason = tls_reason(OSError(code, ""))
+            saying = self._sayings[code] = reason, SAYINGS[reason].message.replace("{seconds}", f"{self._timeout:g}")
+        self.found.append(Probe(endpoint, "NotListening", None, saying[0], saying[1].replace("{node}", str(endpoint))))
 
     def _tell(self, found: Probe) -> None:
         self.found.append(found)
@@ -235,3 +246,4 @@ class _Scan:
     async def _named(self, endpoint: Endpoint) -> None:
         async with self._slots:
             self._tell(await probe(endpoint, self._resolver, self._context, self._timeout))
+

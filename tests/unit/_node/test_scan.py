@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import ipaddress
 import os
 import socket
 import threading
@@ -15,13 +16,16 @@ import threading
 import pytest
 from authority import pem
 from fake_node import FakeNode
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ansible_collections.ichor.talos.plugins.module_utils._model.dialling import DialRules
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import PROBE_KINDS, Endpoint
 from ansible_collections.ichor.talos.plugins.module_utils._model.timing import Timing
-from ansible_collections.ichor.talos.plugins.module_utils._node import resolve
+from ansible_collections.ichor.talos.plugins.module_utils._node import poller, resolve
 from ansible_collections.ichor.talos.plugins.module_utils._node.nodes import TalosNodes
+from ansible_collections.ichor.talos.plugins.module_utils._node.screen import Screen
 
 LAB = (DialRules(allow_loopback=True),)
 
@@ -199,3 +203,42 @@ def test_what_a_name_resolves_to_is_checked_and_dialled_without_asking_again(mon
             assert raised.value.reason == "EndpointRefused"
             assert node.connections == 1
     asyncio.run(run())
+
+
+ADDRESSES = st.integers(0, 2**32 - 1).map(lambda number: str(ipaddress.IPv4Address(number)))
+RANGES = st.tuples(ADDRESSES, st.integers(0, 32)).map(lambda pair: f"{pair[0]}/{pair[1]}")
+RULES = st.builds(DialRules, allow_loopback=st.booleans(), reserved=st.lists(ADDRESSES | st.just("vip.example"), max_size=3).map(tuple),
+                  inside=st.lists(RANGES | st.just("fd00::/8"), max_size=3).map(tuple))
+
+
+@given(st.lists(RULES, min_size=1, max_size=3), ADDRESSES, st.integers(0, 3))
+def test_the_screen_lets_nothing_pass_that_a_rule_refuses(rules, address, near):
+    candidates = [address, "0.0.0.0", "127.0.0.1", "127.255.255.255", "224.0.0.1", "255.255.255.255"]
+    for rule in rules:
+        candidates += [text for text in rule.reserved if text[0].isdigit()]
+        for cidr in rule.inside:
+            network = ipaddress.ip_network(cidr, strict=False)
+            if network.version == 4:
+                candidates.append(str(network[min(near, network.num_addresses - 1)]))
+    screen = Screen(rules)
+    for candidate in candidates:
+        if any(rule.problem(candidate) for rule in rules):
+            assert not screen.passes(candidate)
+
+
+def test_the_screen_passes_what_is_ordinary():
+    screen = Screen([DialRules(inside=("10.244.0.0/16", "10.96.0.0/12"), reserved=("192.168.1.9",))])
+    assert [host for host in ("192.168.1.8", "192.168.1.9", "10.1.2.3", "10.97.0.1", "127.0.0.1", "host.example", "::1", "10.1", "1.2.3.4\x00")
+            if screen.passes(host)] == ["192.168.1.8", "10.1.2.3"]
+
+
+def test_the_other_poller_does_the_same():
+    made = poller._Selector()
+    here, there = socket.socketpair()
+    made.register(here.fileno())
+    assert made.ready() == [here.fileno()] and made.fileno() >= 0
+    made.unregister(here.fileno())
+    assert made.ready() == []
+    made.close()
+    here.close()
+    there.close()
