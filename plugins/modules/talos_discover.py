@@ -154,7 +154,7 @@ found:
       type: list
       elements: dict
       returned: in maintenance mode
-skipped:
+not_probed:
   description: Addresses that were not probed, each with C(address), C(rule) and C(message).
   returned: success
   type: list

@@ -134,7 +134,7 @@ async def _act(request: Request, ports: Ports, verdict: Verdict, plan: Plan, tar
     found = tuple(entry for entry in verdict.found if entry.kind != "NotListening" or entry.machine)
     extra: dict[str, Json] = {
         "found": [_found(entry) for entry in found],
-        "skipped": [{"address": str(entry.endpoint), "rule": entry.rule, "message": entry.message} for entry in targets.skipped],
+        "not_probed": [{"address": str(entry.endpoint), "rule": entry.rule, "message": entry.message} for entry in targets.skipped],
         "probed": len(targets.probe),
         "silent": sum(1 for entry in verdict.found if entry.kind == "NotListening"),
     }
