@@ -37,7 +37,7 @@ _HARMLESS_KEY = re.compile(r"^(?:publickey|sshkey|keysize|keyid|apikeyname|image
 _SECRET_TREE = re.compile(
     r"^(?:auth|stringdata|credentialproviderconfig|extramanifestheaders|headers|environment|secretboxencryptionsecret|configfiles)$", re.IGNORECASE)
 _PRIVATE = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----")
-_URL_PASSWORD = re.compile(r"[a-z][a-z0-9+.-]*://[^/\s:@]*:([^/\s@]+)@", re.IGNORECASE)
+_URL_PASSWORD = re.compile(r"://[^/\s:@]*:([^/\s@]+)@")
 _LINE = re.compile(r"^\s*(?:-\s+)?[\"']?([\w.-]+)[\"']?\s*:\s*(?:[|>][+-]?\s*$|[\"']?(.+?)[\"']?\s*(?:#.*)?$)")
 
 
@@ -100,13 +100,18 @@ def forms(secret: str) -> set[str]:
             plain.add("".join(lines))
     found: set[str] = set()
     for text in plain:
-        if len(text) < SHORTEST:
-            continue
-        found.update((text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], repr(text)[1:-1],
-                      text.replace("'", "''"), shlex.quote(text).strip("'"), text.replace("\\", "\\\\").replace('"', '\\"')))
-        encoded = base64.b64encode(text.encode("utf-8", "surrogatepass")).decode("ascii")
-        found.update((encoded, encoded.rstrip("=")))
+        if len(text) >= SHORTEST:
+            encoded = base64.b64encode(text.encode("utf-8", "surrogatepass")).decode("ascii")
+            once = _escaped(text)
+            found.update((encoded, encoded.rstrip("=")), once, *(_escaped(form) for form in once))
     return {form for form in found if len(form) >= SHORTEST}
+
+
+def _escaped(text: str) -> set[str]:
+    """The text as JSON (both ways), YAML (both quotes), Python and a shell write it inside their quotes."""
+    yaml_bytes = re.sub(r"\\u00([0-9a-f]{2})", lambda found: f"\\x{found.group(1).upper()}", json.dumps(text)[1:-1])
+    return {text, json.dumps(text)[1:-1], json.dumps(text, ensure_ascii=False)[1:-1], repr(text)[1:-1], yaml_bytes,
+            text.replace("'", "''"), shlex.quote(text).strip("'")}
 
 
 def _decoded(text: str) -> str:

@@ -1,0 +1,185 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The gate, saved plans, and what a person sees of a plan."""
+
+from __future__ import annotations
+
+import json
+import stat
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from ansible_collections.ichor.talos.plugins.module_utils._ansible import saved_plan
+from ansible_collections.ichor.talos.plugins.module_utils._ansible.gate import RunGate
+from ansible_collections.ichor.talos.plugins.module_utils._ansible.plan_text import duration, plan_lines
+from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
+from ansible_collections.ichor.talos.plugins.module_utils._model.plan import Plan, Refusal, Step, Target, Wait, Warn
+
+
+@dataclass(frozen=True)
+class Send(Step):
+    action: ClassVar[str] = "ApplyConfig"
+    disruption: ClassVar[str] = "wipe"
+    reversible: ClassVar[bool] = False
+    config: str = field(default="", metadata={"plan": "digest"})
+    fingerprint: str = ""
+
+
+def step(name: str, **more: str) -> Send:
+    return Send(Target(name=name, cluster="c", uid=f"uid-{name}", address="10.0.0.1:50000"), f"{name} was never sent one", **more)
+
+
+def gate(**options: object) -> tuple[RunGate, list[str]]:
+    lines: list[str] = []
+    values: dict[str, object] = {"check": False, **options}
+    return RunGate("talos_maintenance_apply", show=lines.append, **values), lines  # type: ignore[arg-type]
+
+
+PLAN = Plan(steps=(step("one", config="bytes"), step("two", config="bytes")),
+            refusals=(Refusal(Target(name="three"), "LockHeld", "Somebody holds the lock.", "Wait."),),
+            warnings=(Warn(Target(name="one"), "its disk carries ext4."),), waits=(Wait("the lease", 300.0, "two"),))
+
+
+def test_a_plan_reads_as_lines() -> None:
+    assert plan_lines(PLAN, check=True) == [
+        f"Plan {PLAN.id[:12]}, 2 steps (check mode: nothing is done):",
+        "  1. apply config: one at 10.0.0.1:50000 [wipe, cannot be undone]", "     because one was never sent one",
+        "  2. apply config: two at 10.0.0.1:50000 [wipe, cannot be undone]", "     because two was never sent one",
+        "  refused: three: Somebody holds the lock. Wait. [LockHeld]",
+        "  warning: one: its disk carries ext4.",
+        "  waits for two: the lease (up to 5 min)",
+    ]
+    assert plan_lines(Plan(), check=False) == ["Plan: nothing to do."]
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(5, "5 s"), (119, "119 s"), (120, "2 min"), (150, "2 min 30 s"), (7200, "2 h"), (7500, "2 h 5 min")])
+def test_durations(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
+
+
+def test_check_mode_gives_no_steps_and_shows_the_same_plan() -> None:
+    real, dummy = gate()
+    check, lines = gate(check=True)
+    assert real(PLAN) == PLAN
+    assert check(PLAN).steps == ()
+    assert check.plans == real.plans == [PLAN]
+    assert any("apply config: two" in line for line in lines)
+
+
+def test_a_plan_is_shown_again_only_when_it_is_another_one() -> None:
+    checked, lines = gate()
+    checked(PLAN)
+    count = len(lines)
+    checked(PLAN)
+    assert len(lines) == count
+    checked(Plan())
+    assert lines[-1] == "Plan: nothing to do."
+
+
+def test_an_expected_id_is_held_against_the_first_plan_and_its_remainder() -> None:
+    checked, dummy = gate(expect=PLAN.id)
+    assert checked(PLAN) == PLAN
+    assert checked(Plan(steps=PLAN.steps[1:])).steps == PLAN.steps[1:]
+    with pytest.raises(TalosError, match="not the saved one") as caught:
+        checked(Plan(steps=(step("four"),)))
+    assert caught.value.reason == "PlanChanged"
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_another_id_is_refused_in_both_modes_and_the_message_names_the_present_one(check: bool) -> None:
+    checked, lines = gate(expect="0" * 64, check=check)
+    with pytest.raises(TalosError) as caught:
+        checked(PLAN)
+    assert caught.value.reason == "PlanChanged"
+    assert PLAN.id in caught.value.text
+    assert lines, "the present plan is shown"
+
+
+def test_a_short_form_of_the_id_is_enough_but_not_a_few_digits() -> None:
+    assert gate(expect=PLAN.id[:12])[0](PLAN) == PLAN
+    with pytest.raises(TalosError):
+        gate(expect=PLAN.id[:4])[0](PLAN)
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> str:
+    path = str(tmp_path / "plan.json")
+    saved_plan.add(path, saved_plan.of_plan("talos_maintenance_apply", PLAN))
+    return path
+
+
+def test_a_saved_plan_is_executed_in_parts_and_never_twice(saved: str) -> None:
+    def held() -> RunGate:
+        return gate(saved=saved_plan.read(saved))[0]
+
+    first = Plan(steps=PLAN.steps[:1])
+    assert held()(first) == first
+    saved_plan.record_done(saved, "talos_maintenance_apply", [first.steps[0].id])
+    assert not saved_plan.read(saved)[0].finished
+    rest = Plan(steps=PLAN.steps[1:])
+    assert held()(rest) == rest
+    saved_plan.record_done(saved, "talos_maintenance_apply", [rest.steps[0].id])
+    assert saved_plan.read(saved)[0].finished
+    with pytest.raises(TalosError) as caught:
+        held()(first)
+    assert caught.value.reason == "PlanFinished"
+    assert held()(Plan()) == Plan(), "a finished plan with nothing to do is no failure"
+
+
+def test_a_step_that_was_not_saved_is_refused_with_the_difference(saved: str) -> None:
+    checked, lines = gate(saved=saved_plan.read(saved))
+    with pytest.raises(TalosError) as caught:
+        checked(Plan(steps=(PLAN.steps[0], step("four"))))
+    assert caught.value.reason == "PlanChanged"
+    assert "+ apply config: four" in caught.value.message and "- apply config: two" in caught.value.message
+    assert "  + apply config: four" in lines
+
+
+def test_other_bytes_are_another_step(saved: str) -> None:
+    with pytest.raises(TalosError) as caught:
+        gate(saved=saved_plan.read(saved))[0](Plan(steps=(step("one", config="other bytes"),)))
+    assert "certificate" not in caught.value.message
+
+
+def test_a_rotated_certificate_is_told_as_that(saved: str) -> None:
+    with pytest.raises(TalosError) as caught:
+        gate(saved=saved_plan.read(saved))[0](Plan(steps=(step("one", config="bytes", fingerprint="new"),)))
+    assert caught.value.reason == "PlanChanged"
+    assert "Only the certificate changed" in caught.value.message
+
+
+def test_a_plan_file_holds_digests_is_private_and_keeps_the_plans_of_other_tasks(saved: str) -> None:
+    saved_plan.add(saved, saved_plan.of_plan("talos_bootstrap", Plan()))
+    saved_plan.add(saved, saved_plan.of_plan("talos_maintenance_apply", PLAN))
+    text = Path(saved).read_text(encoding="utf-8")
+    assert stat.S_IMODE(Path(saved).stat().st_mode) == 0o600
+    assert "bytes" not in text
+    assert [plan.module for plan in saved_plan.read(saved)] == ["talos_bootstrap", "talos_maintenance_apply"]
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": "other", "plans": []}', '{"format": "ichor.talos/plan/v1", "plans": [1]}'])
+def test_what_is_no_plan_file_is_refused_by_name(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(content, encoding="utf-8")
+    with pytest.raises(TalosError) as caught:
+        saved_plan.read(str(path))
+    assert caught.value.reason == "InvalidInput" and str(path) in caught.value.message
+
+
+def test_a_missing_plan_file_and_a_missing_folder_are_told(tmp_path: Path) -> None:
+    with pytest.raises(TalosError, match="cannot be read"):
+        saved_plan.read(str(tmp_path / "none"))
+    with pytest.raises(TalosError, match="cannot be written"):
+        saved_plan.add(str(tmp_path / "no" / "plan"), saved_plan.of_plan("m", PLAN))
+
+
+def test_a_saved_plan_survives_a_change_of_texts_but_not_of_canonical_form(saved: str) -> None:
+    data = json.loads(Path(saved).read_text(encoding="utf-8"))
+    assert data["plans"][0]["steps"][0]["canonical"] == PLAN.steps[0].canonical()
+    other = Send(PLAN.steps[0].target, "another reason", config="bytes")
+    assert gate(saved=saved_plan.read(saved))[0](Plan(steps=(other,))).steps == (other,)
