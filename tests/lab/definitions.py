@@ -34,6 +34,7 @@ _DESCRIPTIONS = {
 }
 _LATER = {"containers": "Talos-managed container resources.", "storage": "Storage resources."}
 _FILES = {12: "resource-definitions-v1.13.9.jsonl", 13: "resource-definitions-v1.13.9.jsonl", 14: "resource-definitions-v1.14.0-rc.1.jsonl"}
+_DISK_PATHS = {"Size": "pretty_size", "Read Only": "readonly"}
 _NOT_IN_12 = frozenset(("apiserviceconfigs.runtime.talos.dev",))
 
 
@@ -88,7 +89,9 @@ def _spec(row: dict[str, Any]) -> dict[str, Any]:
         "defaultNamespace": row["namespace"],
         "aliases": own,
         "allAliases": aliases,
-        "printColumns": [{"name": column["name"], "jsonPath": column["jsonPath"]} for column in row["columns"]],
+        "printColumns": [{"name": column, "jsonPath": "{." + column.lower().replace(" ", "") + "}"} for column in row["columns"]]
+        if row["id"] != "disks.block.talos.dev"
+        else [{"name": column, "jsonPath": "{." + _DISK_PATHS.get(column, column.lower()) + "}"} for column in row["columns"]],
         "sensitivity": row["sensitivity"],
     }
 

@@ -1,0 +1,276 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What can be done to a world while it runs. Each `do_` method is a command of the control socket."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import fields
+from datetime import timedelta
+from typing import Any
+
+from cryptography.hazmat.primitives.asymmetric import rsa
+
+from tests.lab import certificates
+from tests.lab.faults import KINDS, Fault
+from tests.lab.node import Node
+from tests.lab.storage import Storage
+from tests.lab.tls import Identity
+from tests.lab.world import World, settled
+
+STATES = ("listening", "maintenance", "configured", "closed", "off")
+
+
+class Commands:
+    """The commands of one world."""
+
+    def __init__(self, world: World, stopped: asyncio.Event) -> None:
+        self.world = world
+        self._stopped = stopped
+
+    def _node(self, node: str) -> Node:
+        found = self.world.nodes.get(node)
+        if found is None:
+            raise ValueError(f"no node {node!r}")
+        return found
+
+    # -- the world
+
+    async def do_ping(self) -> str:
+        return "pong"
+
+    async def do_stop(self) -> None:
+        self._stopped.set()
+
+    async def do_add(self, name: str, description: dict[str, Any], wait: bool = True) -> dict[str, Any]:
+        node = self.world.add(name, description)
+        if wait and node.powered:
+            await self.do_wait(name, "listening")
+        return node.state()
+
+    async def do_remove(self, node: str) -> None:
+        await self.world.remove(node)
+
+    async def do_nodes(self) -> list[dict[str, Any]]:
+        return [node.state() for node in self.world.nodes.values()]
+
+    async def do_state(self, node: str) -> dict[str, Any]:
+        return self._node(node).state()
+
+    async def do_settled(self, seconds: float = 30.0) -> None:
+        await settled(self.world, seconds)
+
+    async def do_speed(self, speed: float) -> None:
+        if speed <= 0:
+            raise ValueError("speed must be greater than zero")
+        self.world.clock.speed = speed
+
+    async def do_timings(self, **values: float) -> dict[str, float]:
+        known = {item.name for item in fields(self.world.timings)}
+        for name, value in values.items():
+            if name not in known:
+                raise ValueError(f"unknown timing {name!r}")
+            setattr(self.world.timings, name, float(value))
+        return {name: getattr(self.world.timings, name) for name in sorted(known)}
+
+    async def do_wait(self, node: str, stage: str, seconds: float = 30.0) -> dict[str, Any]:
+        """Waits for a stage (`running`), a mode (`maintenance`, `configured`, `closed`, `listening`), `ready` or `off`."""
+        found = self._node(node)
+        loop = asyncio.get_running_loop()
+        end = loop.time() + seconds
+        while loop.time() < end:
+            state = found.state()
+            if stage == "ready":
+                hit = state["stage"] == "running" and state["ready"]
+            elif stage in STATES:
+                hit = state["listening"] if stage == "listening" else (not state["powered"] if stage == "off" else state["mode"] == stage)
+            else:
+                hit = state["stage"] == stage
+            if hit:
+                return state
+            await asyncio.sleep(0.01)
+        raise TimeoutError(f"{node} is {found.state()['stage']} ({found.mode}), not {stage}, after {seconds} s")
+
+    # -- machines
+
+    async def do_power(self, node: str, state: str) -> None:
+        """`on`, `off` (a cut) or `cycle`."""
+        found = self._node(node)
+        if state == "on":
+            found.power_on()
+        elif state == "off":
+            await found.power_off()
+        elif state == "cycle":
+            await found.power_cycle()
+        else:
+            raise ValueError("state is on, off or cycle")
+
+    async def do_wipe(self, node: str, what: str = "disk", reboot: bool = True) -> None:
+        """`disk` or a partition's label, behind the node's back; a running machine is power-cycled unless `reboot` is false."""
+        found = self._node(node)
+        was = found.powered
+        if was and reboot:
+            await found.power_off()
+        if what == "disk":
+            found.storage = Storage(meta={})
+        else:
+            found.storage.wipe(what)
+        found.note("wiped-behind-its-back", wipe=what)
+        if was and reboot:
+            found.power_on()
+
+    async def do_hide_state(self, node: str) -> None:
+        """The next boot does not find the STATE partition; the one after it does."""
+        self._node(node).storage.state_hidden = True
+
+    async def do_move(self, node: str, address: str, port: int | None = None) -> dict[str, Any]:
+        """Another address; a running node gets a new leaf with it, as after a new DHCP lease."""
+        found = self._node(node)
+        boot = found.boot
+        old = boot.endpoint if boot is not None else None
+        if old is not None:
+            old.kill()
+        found.address, found.port = address, port or found.port
+        found.note("moved", address=address)
+        if boot is not None and old is not None and boot.leaf is not None:
+            boot.reissue("address")
+            boot.endpoint = found.new_endpoint(lambda: boot._identity)
+            await boot.endpoint.open()
+            boot.refresh()
+        return found.state()
+
+    async def do_swap(self, first: str, second: str) -> None:
+        """Two nodes exchange their addresses."""
+        one, two = self._node(first), self._node(second)
+        mine, theirs = (one.address, one.port), (two.address, two.port)
+        for node in (one, two):
+            if node.boot is not None and node.boot.endpoint is not None:
+                node.boot.endpoint.kill()
+        await self.do_move(first, theirs[0], theirs[1])
+        await self.do_move(second, mine[0], mine[1])
+
+    async def do_twin(self, node: str, name: str, address: str, **description: Any) -> dict[str, Any]:
+        """Another machine with the same hardware identity and a certificate of its own."""
+        found = self._node(node)
+        machine = {"uuid": found.hardware.uuid, "serial": found.hardware.serial, **description.pop("machine", {})}
+        return await self.do_add(name, {"address": address, "port": found.port, "version": found.version, "machine": machine, **description})
+
+    async def do_hardware(self, node: str, **values: Any) -> None:
+        """Changes of the machine description; seen at the next boot, except for disks and links, which are seen at once."""
+        found = self._node(node)
+        for key, value in values.items():
+            if not hasattr(found.hardware, key):
+                raise ValueError(f"hardware has no {key!r}")
+            setattr(found.hardware, key, value)
+        if found.boot is not None:
+            from tests.lab import publish
+
+            publish.hardware(found.boot)
+            names = {disk["dev_path"].removeprefix("/dev/") for disk in found.hardware.disks}
+            found.boot.resources.keep_only("Disks.block.talos.dev", names)
+            found.boot.refresh()
+
+    async def do_cut(self, first: str, second: str, apart: bool = True) -> None:
+        self.world.cut(first, second, apart)
+
+    # -- certificates
+
+    async def do_reissue(self, node: str) -> dict[str, Any]:
+        found = self._node(node)
+        if found.boot is not None:
+            found.boot.reissue("control")
+        return found.state()
+
+    async def do_clock(self, node: str, offset: float) -> None:
+        """The node's clock is `offset` seconds ahead; the change issues a new leaf."""
+        found = self._node(node)
+        found.clock_offset = offset
+        if found.boot is not None:
+            found.boot.reissue("clock")
+
+    async def do_certificate(self, node: str, kind: str) -> dict[str, Any]:
+        """A wrong leaf until the next issue: expired, not-yet-valid, rsa, foreign (another CA), self-named."""
+        found = self._node(node)
+        boot = found.boot
+        if boot is None or boot.leaf is None or boot._identity is None:
+            raise ValueError(f"{node} does not listen")
+        now = found.now()
+        configured = boot._identity.client_authorities is not None
+        authority = boot.authority if configured and boot.authority is not None and boot.authority.key is not None else certificates.new_authority(now)
+        name = boot.hostname if configured else certificates.MAINTENANCE_NAME
+        key = None
+        lifetime = certificates.DAY
+        if kind == "expired":
+            now -= 2 * 86400
+        elif kind == "not-yet-valid":
+            now += 2 * 86400
+        elif kind == "rsa":
+            key = rsa.generate_private_key(65537, 2048)
+        elif kind == "foreign":
+            authority = certificates.new_authority(now, "talos")
+        elif kind == "self-named":
+            name, lifetime = "localhost", timedelta(days=3650)
+        else:
+            raise ValueError("kind is expired, not-yet-valid, rsa, foreign or self-named")
+        leaf = certificates.issue_server(authority, now, name, [], ["127.0.0.1", *found.addresses], lifetime, key)
+        boot.replace_identity(Identity(leaf, boot._identity.client_authorities))
+        found.note("certificate", fault=kind, fingerprint=leaf.fingerprint)
+        return found.state()
+
+    async def do_maintenance_name(self, node: str) -> None:
+        """A configured node that shows the name of the maintenance service."""
+        found = self._node(node)
+        boot = found.boot
+        if boot is not None and boot._identity is not None and boot.authority is not None and boot.authority.key is not None:
+            leaf = certificates.issue_server(boot.authority, found.now(), certificates.MAINTENANCE_NAME, [], ["127.0.0.1", *found.addresses])
+            boot.replace_identity(Identity(leaf, boot._identity.client_authorities))
+
+    # -- faults
+
+    async def do_fault(self, node: str, kind: str, rpc: str = "*", times: int | None = None, value: Any = None) -> None:
+        self._node(node).faults.add(Fault(kind, rpc, times, value))
+
+    async def do_clear(self, node: str, kind: str | None = None) -> None:
+        self._node(node).faults.clear(kind)
+
+    async def do_faults(self) -> list[str]:
+        return list(KINDS)
+
+    async def do_struck(self, node: str) -> list[str]:
+        return list(self._node(node).faults.struck)
+
+    async def do_hold(self, node: str, phase: str, held: bool = True) -> None:
+        """Stops a sequence (or an apply) at `apply`, `reset`, `leaveEtcd` or `wipe` until it is released."""
+        self._node(node).set_hold(phase, held)
+
+    async def do_etcd(self, node: str, running: bool) -> None:
+        """Stops or starts the etcd process of a node behind its back."""
+        found = self._node(node)
+        if found.boot is not None:
+            if running:
+                found.boot.etcd.start()
+            else:
+                found.boot.etcd.stop()
+                found.boot.refresh()
+
+    # -- the log
+
+    async def do_log(self, since: int = 0, **wanted: Any) -> list[dict[str, Any]]:
+        return self.world.log.select(since, **wanted)
+
+    async def do_writes(self, since: int = 0, accepted_only: bool = False) -> dict[str, int]:
+        return self.world.log.writes(since, accepted_only)
+
+    async def do_mark(self) -> int:
+        """The number of the next entry."""
+        return len(self.world.log.entries)
+
+    async def do_config(self, node: str, which: str = "stored") -> str | None:
+        """The configuration of a node as text: `stored` (on STATE), `active` or `persistent`."""
+        found = self._node(node)
+        if which == "stored":
+            return found.storage.config.decode("utf-8", "replace") if found.storage.config is not None else None
+        config = getattr(found.boot, which) if found.boot is not None else None
+        return config.raw.decode("utf-8", "replace") if config is not None else None
