@@ -1,0 +1,220 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Options, results, and the store of a check run."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+import pytest
+
+from ansible_collections.ichor.talos.plugins.module_utils._ansible.options import LARGEST_FILE, Options
+from ansible_collections.ichor.talos.plugins.module_utils._ansible.overlay import Overlay
+from ansible_collections.ichor.talos.plugins.module_utils._ansible.redaction import MASK, Redactor
+from ansible_collections.ichor.talos.plugins.module_utils._ansible.result import LARGEST_RESULT, UNREACHABLE, fitted, of_error, of_outcome
+from ansible_collections.ichor.talos.plugins.module_utils._ansible.run_store import RunStore
+from ansible_collections.ichor.talos.plugins.module_utils._model.errors import CheckModeWrite, Failure, TalosError
+from ansible_collections.ichor.talos.plugins.module_utils._model.outcome import Difference, MachineRow, Outcome, Transition
+from ansible_collections.ichor.talos.plugins.module_utils._model.plan import Plan, Refusal, Step, Target
+from ansible_collections.ichor.talos.plugins.module_utils._model.record_uid import record_uid
+from ansible_collections.ichor.talos.plugins.module_utils._model.records import MACHINE, Event, Listing, Record, Ref
+from ansible_collections.ichor.talos.plugins.module_utils._model.timing import Timing
+
+from tests.unit.machine_world import Store as MemoryStore
+
+
+@dataclass(frozen=True)
+class Create(Step):
+    action: ClassVar[str] = "create_machine"
+
+
+PLAN = Plan(steps=(Create(Target(name="one"), "it is new"),))
+REFUSED = Plan(refusals=(Refusal(Target(name="one"), "DiskNotFound", "No disk is called sdz.", "Name one of sda, sdb."),))
+ALWAYS = {"changed", "reason", "msg", "plan", "plan_id", "machines", "transitions", "events", "blocked", UNREACHABLE, "waiting_for",
+          "requeue_after", "interrupted"}
+
+
+def options(clear_text: object = None, **values: object) -> tuple[Options, Redactor]:
+    redactor = Redactor()
+    return Options(values, redactor, clear_text), redactor  # type: ignore[arg-type]
+
+
+def test_options_are_read_by_type() -> None:
+    given, dummy = options(text="a", flag=True, number=1.5, count=3, names=["x", "y"], map={"k": 1}, maps=[{"a": 1}], unset=None)
+    assert (given.text("text"), given.flag("flag"), given.number("number"), given.integer("count")) == ("a", True, 1.5, 3)
+    assert given.texts("names") == ("x", "y") and given.mapping("map") == {"k": 1} and given.maps("maps") == ({"a": 1},)
+    assert given.text("unset", "d") == "d" and given.flag("unset", True) and given.texts("unset") == () and "unset" not in given
+    with pytest.raises(KeyError):
+        given.text("misspelt")
+
+
+def test_machine_and_machines_are_one_list_without_repeats() -> None:
+    assert options(machine="a", machines=["b", "a", " "])[0].machines() == ("a", "b")
+    assert options(machine=None, machines=None)[0].machines() == ()
+
+
+def test_timing_takes_what_is_given_and_refuses_nonsense() -> None:
+    assert options(timing={"call": 3, "apply": None})[0].timing() == Timing(call=3.0)
+    assert options(timing=None)[0].timing() == Timing()
+    with pytest.raises(TalosError, match="timing.call is 0"):
+        options(timing={"call": 0})[0].timing()
+
+
+def test_a_secret_text_wins_over_a_file_and_is_remembered(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_text("token: from-the-file", encoding="utf-8")
+    given, redactor = options(config_content="token: from-the-option", config_file=str(file))
+    assert given.secret_content("config_content", "config_file") == b"token: from-the-option"
+    assert redactor.text("from-the-option") == MASK
+    given, redactor = options(config_content=None, config_file=str(file))
+    assert given.secret_content("config_content", "config_file") == b"token: from-the-file"
+    assert redactor.text("from-the-file") == MASK
+    assert options(config_content=None, config_file=None)[0].secret_content("config_content", "config_file") is None
+
+
+def test_a_vaulted_file_is_decrypted_by_the_plugin_or_told(tmp_path: Path) -> None:
+    file = tmp_path / "config.yaml"
+    file.write_bytes(b"$ANSIBLE_VAULT;1.1;AES256\n6162")
+    given, dummy = options(lambda path: b"token: clear " + path.encode(), config_content=None, config_file=str(file))
+    assert given.secret_content("config_content", "config_file") == b"token: clear " + str(file).encode()
+    for values in ({"config_content": None, "config_file": str(file)}, {"config_content": "$ANSIBLE_VAULT;1.1;AES256\n61", "config_file": None}):
+        with pytest.raises(TalosError, match="ansible-vault") as caught:
+            options(**values)[0].secret_content("config_content", "config_file")
+        assert caught.value.reason == "SecretsUnavailable"
+
+
+def test_files_that_cannot_be_read_are_told_by_name(tmp_path: Path) -> None:
+    large = tmp_path / "large"
+    with large.open("wb") as stream:
+        stream.truncate(LARGEST_FILE + 1)
+    for path in (str(tmp_path / "none"), str(tmp_path), str(large)):
+        with pytest.raises(TalosError) as caught:
+            options()[0].read_file(path, "config_file")
+        assert caught.value.reason == "InvalidInput" and path in caught.value.message and "config_file" in caught.value.message
+
+
+@pytest.mark.parametrize("check", [False, True])
+def test_changed_and_plan_are_the_same_in_both_modes(check: bool) -> None:
+    executed = () if check else (PLAN.steps[0].id,)
+    result = of_outcome(Outcome(plan=PLAN, executed=executed), [PLAN], check=check, fail_on=())
+    assert ALWAYS <= result.values.keys() and not result.failed
+    assert result.values["changed"] is True and result.values["plan_id"] == PLAN.id
+    assert result.values["plan"] == [PLAN.steps[0].describe()]
+
+
+def test_every_path_has_the_same_keys() -> None:
+    error = of_error(TalosError("TimedOut", "It did not answer.", "Look at it.", failure=Failure(node="10.0.0.1:50000", code="DEADLINE_EXCEEDED")), [])
+    refused = of_outcome(Outcome(plan=REFUSED, refused=True), [REFUSED], check=True, fail_on=())
+    assert error.values.keys() == ALWAYS | {"failure"}
+    assert refused.values.keys() == ALWAYS | {"failure"}
+    assert error.failed and refused.failed
+    assert error.values["plan_id"] == "" and error.values["msg"] == "It did not answer. Look at it."
+    assert error.values["failure"] == {"node": "10.0.0.1:50000", "rpc": "", "code": "DEADLINE_EXCEEDED", "step": "", "retryable": False, "last_seen": ""}
+    assert (refused.values["reason"], refused.values["msg"]) == ("DiskNotFound", "No disk is called sdz. Name one of sda, sdb.")
+    assert refused.values["changed"] is False
+
+
+def test_a_foreign_text_is_only_a_detail_on_one_line() -> None:
+    result = of_error(TalosError("CallFailed", "The call failed.", "Try again.", detail="rpc\n error"), [])
+    assert result.values["msg"] == "The call failed. (rpc error) Try again."
+
+
+@pytest.mark.parametrize(("name", "outcome", "reason"), [
+    ("blocked", Outcome(blocked=("one",)), "BlockedMachines"),
+    ("unreachable", Outcome(unreachable=("one",)), "UnreachableMachines"),
+    ("drift", Outcome(machines=(MachineRow("one", reason="Drifted"),)), "DriftFound"),
+])
+def test_fail_on(name: str, outcome: Outcome, reason: str) -> None:
+    assert not of_outcome(outcome, [], check=False, fail_on=()).failed
+    assert not of_outcome(Outcome(), [], check=False, fail_on=(name,)).failed
+    result = of_outcome(outcome, [], check=False, fail_on=(name,))
+    assert result.failed and result.values["reason"] == reason and "one" in str(result.values["msg"])
+
+
+def test_the_diff_is_the_plan_and_the_records() -> None:
+    result = of_outcome(Outcome(plan=PLAN, differences=(Difference({"a": 1}, {"a": 2}, "TalosMachine one"),)), [], check=True, fail_on=())
+    prepared, record = result.values["diff"]  # type: ignore[misc]
+    assert "create machine: one" in prepared["prepared"]  # type: ignore[index, call-overload]
+    assert record == {"before": {"a": 1}, "after": {"a": 2}, "before_header": "TalosMachine one", "after_header": "TalosMachine one"}
+    assert "diff" not in of_outcome(Outcome(), [], check=True, fail_on=()).values
+
+
+def test_a_module_cannot_overwrite_a_common_key() -> None:
+    values = of_outcome(Outcome(extra={"changed": True, "unreachable": ["x"], "found": [1]}), [], check=False, fail_on=()).values
+    assert values["changed"] is False and "unreachable" not in values and values["found"] == [1]
+
+
+def test_events_and_transitions_are_plain_data() -> None:
+    values = of_outcome(Outcome(events=(Event(Ref(MACHINE, "one"), "Normal", "NodeJoined", "It joined."),),
+                                transitions=(Transition("one", "stage", "booting", "running"),)), [], check=False, fail_on=()).values
+    assert values["events"] == [{"object": "TalosMachine/one", "type": "Normal", "reason": "NodeJoined", "message": "It joined.", "time": ""}]
+    assert values["transitions"] == [{"machine": "one", "what": "stage", "before": "booting", "after": "running"}]
+
+
+@pytest.mark.parametrize("large", [
+    {"diff": [{"prepared": "x" * LARGEST_RESULT}]},
+    {"machines": [{"name": "x" * 1000}] * 1000},
+    {"records": {"a": "x" * LARGEST_RESULT}},
+    {"msg": "x" * (2 * LARGEST_RESULT)},
+    {"machines": [{"name": "x" * 100_000}] * 100, "records": {"a": "x" * LARGEST_RESULT}},
+])
+def test_a_result_is_cut_to_size_and_says_so(large: dict[str, object]) -> None:
+    values = {**of_outcome(Outcome(), [], check=False, fail_on=()).values, **large}
+    cut = fitted(values)  # type: ignore[arg-type]
+    assert len(json.dumps(cut)) <= LARGEST_RESULT and cut["truncated"] is True
+    assert {"changed", "reason", "plan_id", "failed"} & cut.keys() >= {"changed", "reason", "plan_id"}
+
+
+def test_a_small_result_is_left_alone() -> None:
+    values = of_outcome(Outcome(), [], check=False, fail_on=()).values
+    assert fitted(values) == values
+
+
+ONE = Record(MACHINE, "one", {"clusterRef": "c", "identity": {"uuid": "a1b2c3d4-0001-4000-8000-000000000001"}}, {"stage": "maintenance"})
+TWO = Record(MACHINE, "two", {"clusterRef": "c"}, resource_version="7")
+
+
+def test_would_be_records_lie_over_the_real_ones_and_only_in_check_mode(tmp_path: Path) -> None:
+    inner = MemoryStore(TWO)
+    overlay = Overlay(str(tmp_path), "/p/ichor")
+    assert overlay.empty
+    overlay.write([ONE], [Ref(MACHINE, "two")])
+    check = RunStore(inner, Redactor(), check=True, overlay=overlay)
+    real = RunStore(inner, Redactor(), check=False, overlay=overlay)
+    found = check.get(MACHINE, "one")
+    assert found is not None and (found.spec, found.status) == (ONE.spec, ONE.status)
+    assert found.uid == record_uid(MACHINE, "one", ONE.spec)
+    assert check.get(MACHINE, "two") is None
+    assert [record.name for record in check.list(MACHINE).records] == ["one"]
+    assert [record.name for record in real.list(MACHINE).records] == ["two"]
+    assert real.get(MACHINE, "one") is None
+    assert Overlay(str(tmp_path), "/other/ichor").empty
+
+
+def test_nothing_is_written_in_check_mode() -> None:
+    inner = MemoryStore(TWO)
+    store = RunStore(inner, Redactor(), check=True)
+    for write in (lambda: store.create(ONE), lambda: store.update(TWO, {}), lambda: store.delete(TWO),
+                  lambda: store.patch_status(TWO.ref, "", dict), lambda: store.record_event(Event(TWO.ref, "Normal", "NodeJoined", "x")),
+                  lambda: store.leases.acquire("c", "h", "p", 60.0)):
+        with pytest.raises(CheckModeWrite):
+            write()
+    assert [record.name for record in inner.list(MACHINE).records] == ["two"]
+
+
+def test_a_bundle_that_is_read_is_remembered() -> None:
+    class WithBundle(MemoryStore):
+        def bundle(self, name: str) -> bytes:
+            return b"trustdinfo:\n  token: bundle-token-value\n"
+
+        def list(self, kind: str) -> Listing:
+            return Listing()
+
+    redactor = Redactor()
+    RunStore(WithBundle(), redactor, check=False).bundle("prod")
+    assert redactor.text("bundle-token-value") == MASK
