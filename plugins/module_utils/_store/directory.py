@@ -186,7 +186,7 @@ class DirectoryStore:
         if not status and not approved:
             return None
         uid = record_uid(record.kind, record.name, record.spec)
-        return RecordState(uid, 1, spec_hash(record.spec), as_status(status, uid), approved=record.kind == MACHINE and approved)
+        return RecordState(uid, 1, spec_hash(record.spec), as_status(status, uid))
 
     def update(self, record: Record, spec: JsonMap, *, annotations: Mapping[str, str] | None = None,
                labels: Mapping[str, str] | None = None, override: bool = False) -> Record:
@@ -229,7 +229,9 @@ class DirectoryStore:
         self._parsed[record.ref] = file
         if state is not None:
             status = {**state.status, "recordUID": uid} if state.status.get("recordUID") else state.status
-            self._write_state(record, dataclasses.replace(state, former="", status=status))
+            hashed = spec_hash(record.spec)
+            generation = before.generation + (0 if hashed == spec_hash(before.spec) else 1)
+            self._write_state(record, dataclasses.replace(state, former="", status=status, generation=generation, spec_hash=hashed))
 
     def _edited(self, file: RecordFile, spec: JsonMap, labels: Mapping[str, str] | None, annotations: Mapping[str, str] | None) -> bytes:
         try:
@@ -269,7 +271,8 @@ class DirectoryStore:
             if state is not None and not state.belongs_to(record):
                 self._set_aside(ref.kind, ref.name)
                 state = None
-            self._write_state(record, dataclasses.replace(state or RecordState(uid), uid=uid, former="", generation=record.generation, status=new))
+            self._write_state(record, dataclasses.replace(
+                state or RecordState(uid), uid=uid, former="", generation=record.generation, spec_hash=spec_hash(record.spec), status=new))
             return self._record(file, self._state(ref.kind, ref.name))
 
     def delete(self, record: Record) -> None:
@@ -299,11 +302,7 @@ class DirectoryStore:
 
     def _write_state(self, record: Record, state: RecordState) -> RecordState:
         path = self.layout.status(record.kind, record.name)
-        hashed = spec_hash(record.spec)
-        grown = 0 if state.spec_hash in ("", hashed) or state.former else 1
-        state = dataclasses.replace(
-            state, revision=state.revision + 1, spec_hash=state.spec_hash if state.former else hashed, generation=state.generation + grown,
-            approved=record.kind == MACHINE and approval_state(record) == "approved")
+        state = dataclasses.replace(state, revision=state.revision + 1, approved=record.kind == MACHINE and approval_state(record) == "approved")
         files.make_folder(path.parent)
         files.write_atomically(path, state_file.content(state))
         return state

@@ -18,7 +18,7 @@ def append(path: Path, event: Event, now: float) -> None:
     """Write one event down; without a time of its own it gets that of now (UTC seconds). The writers' lock is held."""
     line = {"time": event.time or moment(now), "kind": event.ref.kind, "name": event.ref.name, "type": event.type, "reason": event.reason,
             "message": event.message}
-    files.append_line(path, json.dumps(line, ensure_ascii=False).encode("utf-8", "backslashreplace"))
+    files.append_line(path, json.dumps(line).encode("ascii"))
 
 
 def read(path: Path, ref: Ref | None) -> tuple[Event, ...]:
