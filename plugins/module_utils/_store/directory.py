@@ -108,7 +108,7 @@ class DirectoryStore:
                         state = self._read_state(kind, name)
                     except StateBroken:
                         continue
-                    if state is not None and state.approved and not self.layout.spec(kind, name).exists():
+                    if state is not None and state.approved and not files.is_there(self.layout.spec(kind, name)):
                         yield name
 
     def _parse(self, kind: str, name: str, content: bytes) -> RecordFile:
@@ -167,7 +167,7 @@ class DirectoryStore:
         checked(record, None, Context())
         path = self.layout.spec(record.kind, record.name)
         with self.writing():
-            if path.exists() or path.is_symlink():
+            if files.is_there(path):
                 raise TalosError("RecordExists", f"{record.kind} {record.name} is there already ({path}).", "Choose another name, or change that record.")
             self._set_aside(record.kind, record.name)
             content = record_file.new_content(record)
@@ -346,7 +346,7 @@ def _files_in(folder: Path, endings: tuple[str, ...] = (".yaml", ".yml")) -> lis
 
 def make_state(layout: Layout) -> None:
     """The state folder, with a note to git where it stands in the tree."""
-    if layout.state.is_dir():
+    if files.is_there(layout.state):
         return
     files.make_folder(layout.state)
     if layout.tree in layout.state.parents:

@@ -52,6 +52,17 @@ def read_bytes(path: Path) -> bytes | None:
         raise store_error(error, "read", path) from error
 
 
+def is_there(path: Path) -> bool:
+    """Whether something of that name is there, a link that leads nowhere too. Raises TalosError."""
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise store_error(error, "read", path) from error
+    return True
+
+
 def make_folder(path: Path) -> None:
     """The folder and those above it, durable. Raises TalosError."""
     try:

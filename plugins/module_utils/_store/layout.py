@@ -86,8 +86,11 @@ class Layout:
         return self.tree / "secrets" / f"{_checked(name)}.yaml"
 
     def exists(self) -> bool:
-        """Whether the tree is a store: it carries the marker, or folders of records that a person made."""
-        return self.marker.is_file() or any((self.tree / SCHEMAS[kind].folder).is_dir() for kind in (CLUSTER, MACHINE))
+        """Whether the tree is a store: it carries the marker, or folders of records that a person made.
+
+        Raises TalosError where that cannot be read.
+        """
+        return any(files.is_there(path) for path in (self.marker, self.folder(CLUSTER), self.folder(MACHINE)))
 
 
 def _checked(name: str) -> str:

@@ -35,7 +35,7 @@ def open_store(path: str, state_path: str = "", *, clock: Clock, create: bool = 
     state = Path(os.path.abspath(os.path.expanduser(state_path))) if state_path else tree / STATE
     layout = Layout(tree, state)
     lock = WriterLock(layout.lock, wait=lock_wait, pause=pause, monotonic=clock.monotonic)
-    if not _exists(layout):
+    if not layout.exists():
         if not create:
             raise TalosError("StoreMissing", f"There is no store in {tree}.",
                              "Create it with talos_cluster, or set store_path to the folder that holds clusters/ and machines/.")
@@ -52,18 +52,11 @@ def take_over(store: DirectoryStore, randomness: Callable[[int], bytes] = os.ura
         return _mark(store.layout, randomness)
 
 
-def _exists(layout: Layout) -> bool:
-    try:
-        return layout.exists()
-    except OSError as error:
-        raise files.store_error(error, "read", layout.tree) from error
-
-
 def _create(layout: Layout, lock: WriterLock, randomness: Callable[[int], bytes]) -> None:
     files.make_folder(layout.tree)
     make_state(layout)
     with lock.held():
-        if not _exists(layout):
+        if not layout.exists():
             _mark(layout, randomness)
 
 
