@@ -39,7 +39,8 @@ options:
 options:
   talosconfig:
     description:
-      - The talosconfig file with the client certificate for nodes that already run. It may be vaulted.
+      - The talosconfig file with the client certificate for nodes that already run. It may be vaulted. Every module takes it,
+        so that it can be set once; those that ask no running node do not use it.
       - If not set, E(TALOSCONFIG) is used. Without any, a certificate is issued in memory from the secrets bundle that the
         cluster's record names.
     type: path

@@ -22,6 +22,7 @@ author:
 extends_documentation_fragment:
   - ichor.talos.attributes
   - ichor.talos.options.store
+  - ichor.talos.options.credentials
   - ichor.talos.options.cluster
   - ichor.talos.options.plan
   - ichor.talos.options.timing
@@ -345,7 +346,7 @@ SPEC = Spec(
         "rate": {"type": "float", "default": 1000.0},
         "unresolved": {"type": "int", "default": 256},
     },
-    groups=("store", "cluster", "plan", "timing", "fleet", "network"),
+    groups=("store", "credentials", "cluster", "plan", "timing", "fleet", "network"),
 )
 
 

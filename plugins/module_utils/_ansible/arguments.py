@@ -35,6 +35,9 @@ FILE_OPTIONS = frozenset({"talosconfig", "config_file", "bundle_file", "kubeconf
 #: Options that name records; where one is given and `store` is not, the directory store is used.
 RECORD_OPTIONS = ("cluster", "machine", "machines", "select")
 
+#: Groups of every module, so that `module_defaults: group/ichor.talos.talos` may set them once for all.
+COMMON_GROUPS = ("store", "credentials", "timing", "network")
+
 STORES = ("directory", "none")
 FAIL_ON = ("blocked", "unreachable", "drift")
 

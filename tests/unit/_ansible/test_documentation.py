@@ -16,14 +16,14 @@ import pytest
 import yaml
 
 from ansible_collections.ichor.talos.plugins.doc_fragments.options import ModuleDocFragment
-from ansible_collections.ichor.talos.plugins.module_utils._ansible.arguments import FILE_OPTIONS, GROUPS, SECRET_OPTIONS, Spec
+from ansible_collections.ichor.talos.plugins.module_utils._ansible.arguments import COMMON_GROUPS, FILE_OPTIONS, GROUPS, SECRET_OPTIONS, Spec
 
 ROOT = Path(__file__).parents[3]
 MODULES = sorted((ROOT / "plugins" / "modules").glob("*.py"))
 COMMON = yaml.safe_load(Path(__file__).with_name("common_returns.yml").read_text(encoding="utf-8"))
 #: Names that sound like secrets; whoever adds one says by hand which it is.
 SOUNDS_SECRET = re.compile(r"(?i)config|bundle|pass|secret|token|key|cred")
-PUBLIC = frozenset({"talosconfig", "config_file", "bundle_file", "kubeconfig", "secrets_ref", "config_sha256", "bundle"})
+PUBLIC = frozenset({"talosconfig", "config_file", "bundle_file", "kubeconfig", "secrets_ref", "config_sha256", "config_dir", "bundle"})
 
 
 def load(path: Path) -> ModuleType:
@@ -73,6 +73,7 @@ def test_each_option_of_each_module_is_a_secret_or_is_not(path: Path) -> None:
     module = load(path)
     spec = module.SPEC
     assert isinstance(spec, Spec)
+    assert set(COMMON_GROUPS) <= set(spec.groups), "module_defaults of the action group set these for every module"
     for name, argument in spec.arguments().items():
         assert bool(argument.get("no_log")) == (name in SECRET_OPTIONS), f"{name}: no_log and SECRET_OPTIONS say different things"
         if SOUNDS_SECRET.search(name):
