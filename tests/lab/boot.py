@@ -68,6 +68,7 @@ class Boot:
         self._tasks: set[asyncio.Task[Any]] = set()
         self._sequence_task: asyncio.Task[Any] | None = None
         self._refreshing = False
+        self._opening = False
 
     # -- running
 
@@ -144,7 +145,7 @@ class Boot:
                 self.spawn(self._switch_listener())
         else:
             self._adopt_config()
-            self.spawn(self._open_configured())
+            self.spawn(self.open_configured())
         events.task("loadConfig", False)
         events.phase("config", False)
         events.sequence("initialize", False)
@@ -247,11 +248,12 @@ class Boot:
         """apid restarts with the cluster's CA; an open stream holds that up for the whole grace time."""
         if self.endpoint is not None:
             await self.endpoint.stop(self.clock.real(GRACE_SECONDS))
-        await self._open_configured()
+        await self.open_configured()
 
-    async def _open_configured(self) -> None:
-        if self.node.minor == 12 and self.node.needs_install(self):
+    async def open_configured(self) -> None:
+        if self._opening or (self.node.minor == 12 and self.node.needs_install(self)):
             return
+        self._opening = True
         identity = self._configured_identity()
         while identity is None:
             await self.sleep(0.25)

@@ -85,7 +85,7 @@ def _name(organizations: Sequence[str] = (), common_name: str | None = None) -> 
     return x509.Name(parts)
 
 
-def _moment(seconds: float) -> datetime:
+def moment(seconds: float) -> datetime:
     return datetime.fromtimestamp(int(seconds), tz=timezone.utc)
 
 
@@ -93,7 +93,7 @@ def new_authority(now: float, organization: str | None = None, lifetime: timedel
     """A self-signed Ed25519 CA; without an organization its subject is empty, as in maintenance mode."""
     key = ed25519.Ed25519PrivateKey.generate()
     name = _name([organization] if organization else [])
-    start = _moment(now)
+    start = moment(now)
     certificate = (
         x509.CertificateBuilder()
         .subject_name(name)
@@ -120,7 +120,7 @@ def issue_server(
 ) -> Leaf:
     """A server leaf as apid presents it. `key` is only for faults (an RSA leaf)."""
     private = key if key is not None else ed25519.Ed25519PrivateKey.generate()
-    start = _moment(now)
+    start = moment(now)
     names: list[x509.GeneralName] = [x509.DNSName(name) for name in dns if _is_dns(name)]
     names += [x509.IPAddress(ipaddress.ip_address(address)) for address in addresses]
     certificate = (
@@ -173,7 +173,7 @@ def issue_client(
     subject = _name(organizations)
     issuer = authority.certificate.subject if authority is not None else subject
     signer = authority.key if authority is not None else key
-    first = _moment(now) + start
+    first = moment(now) + start
     builder = (
         x509.CertificateBuilder()
         .subject_name(subject)

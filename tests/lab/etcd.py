@@ -11,13 +11,11 @@ cluster, which member. Whether a member answers is asked of the node that runs i
 from __future__ import annotations
 
 import hashlib
-import itertools
-import random
+import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-_IDS = itertools.count(1)
 GARBAGE_LIMIT = 32
 
 
@@ -120,7 +118,7 @@ class EtcdData:
 
 
 def _identifier() -> int:
-    return random.Random(next(_IDS)).getrandbits(63) | 1 << 62
+    return secrets.randbits(63) | 1 << 62
 
 
 def new_cluster(ca: str, alive: Callable[[int], bool], name: str, address: str, content: bytes = b"") -> EtcdData:

@@ -16,6 +16,7 @@ from tests.lab.etcd import EtcdError
 if TYPE_CHECKING:
     from tests.lab.boot import Boot
 
+WAIT_CONTAINERD = 'Waiting for service "containerd" to be "up"'
 WAIT_CRI = 'Waiting for service "cri" to be "up"'
 WAIT_ETCD = 'Waiting for service "cri" to be "up", time sync, network, etcd spec'
 WAIT_TRUSTD = 'Waiting for service "containerd" to be "up", time sync, network'
@@ -56,7 +57,7 @@ async def install_and_boot(boot: Boot) -> None:
         else:
             boot.spawn(_unattended(boot))
     if node.minor == 12 and boot.endpoint is None:
-        boot.spawn(boot._open_configured())
+        boot.spawn(boot.open_configured())
     await _boot_sequence(boot)
 
 
@@ -107,12 +108,19 @@ async def _boot_sequence(boot: Boot) -> None:
     node, events, services = boot.node, boot.events, boot.services
     config = boot.active
     assert config is not None
-    events.phases([("memorySizeCheck", "memorySizeCheck"), ("diskSizeCheck", "diskSizeCheck"), ("ephemeral", "mountEphemeral")])
+    events.phases([("memorySizeCheck", "memorySizeCheck"), ("diskSizeCheck", "diskSizeCheck")])
+    events.phase("ephemeral", True)
+    events.task("mountEphemeral", True)
     if node.storage.installed:
         node.provision(boot)
+    elif not node.hardware.sparse:
+        boot.refresh()
+        await boot.until(lambda: node.storage.installed)  # no EPHEMERAL before the install; the reboot after it takes over
+    events.task("mountEphemeral", False)
+    events.phase("ephemeral", False)
     events.phase("startEverything", True)
     events.task("startAllServices", True)
-    services.begin("cri", WAIT_CONTAINERD_CRI)
+    services.begin("cri", WAIT_CONTAINERD)
     services.begin("kubelet", WAIT_CRI)
     if config.control_plane:
         services.begin("etcd", WAIT_ETCD)
@@ -138,9 +146,6 @@ async def _boot_sequence(boot: Boot) -> None:
     events.sequence("boot", False)
     boot.sequence = ""
     boot.set_stage("running")
-
-
-WAIT_CONTAINERD_CRI = 'Waiting for service "containerd" to be "up"'
 
 
 async def _kubelet_health(boot: Boot) -> None:
