@@ -111,6 +111,15 @@ def new_authority(now: float, organization: str | None = None, lifetime: timedel
     return Authority(certificate, key)
 
 
+def _authority_key(certificate: x509.Certificate) -> x509.AuthorityKeyIdentifier:
+    """The identifier that the CA carries itself, as Go's issuer copies it: a CA need not have the usual hash of its key there."""
+    try:
+        own = certificate.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    except x509.ExtensionNotFound:
+        return x509.AuthorityKeyIdentifier.from_issuer_public_key(certificate.public_key())  # type: ignore[arg-type]
+    return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(own)
+
+
 def _signing_hash(key: Any) -> Any:
     return None if isinstance(key, ed25519.Ed25519PrivateKey) else hashes.SHA256()
 
@@ -133,7 +142,7 @@ def issue_server(
         .not_valid_after(start + lifetime)
         .add_extension(x509.KeyUsage(True, False, False, False, False, False, False, False, False), critical=True)
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
-        .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.certificate.public_key()), critical=False)
+        .add_extension(_authority_key(authority.certificate), critical=False)
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
         .sign(authority.key, _signing_hash(authority.key))
     )
@@ -187,5 +196,5 @@ def issue_client(
     if usage is not None:
         builder = builder.add_extension(x509.ExtendedKeyUsage(_USAGES[usage]), critical=False)
     if authority is not None:
-        builder = builder.add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.certificate.public_key()), critical=False)
+        builder = builder.add_extension(_authority_key(authority.certificate), critical=False)
     return Leaf(builder.sign(signer, _signing_hash(signer)), key)
