@@ -22,7 +22,6 @@ author:
 extends_documentation_fragment:
   - ichor.talos.attributes
   - ichor.talos.options.store
-  - ichor.talos.options.credentials
   - ichor.talos.options.cluster
   - ichor.talos.options.plan
   - ichor.talos.options.timing
@@ -155,7 +154,7 @@ found:
       type: list
       elements: dict
       returned: in maintenance mode
-not_probed:
+skipped:
   description: Addresses that were not probed, each with C(address), C(rule) and C(message).
   returned: success
   type: list
@@ -346,7 +345,7 @@ SPEC = Spec(
         "rate": {"type": "float", "default": 1000.0},
         "unresolved": {"type": "int", "default": 256},
     },
-    groups=("store", "credentials", "cluster", "plan", "timing", "fleet", "network"),
+    groups=("store", "cluster", "plan", "timing", "fleet", "network"),
 )
 
 

@@ -22,7 +22,6 @@ author:
 extends_documentation_fragment:
   - ichor.talos.attributes
   - ichor.talos.options.store
-  - ichor.talos.options.credentials
   - ichor.talos.options.plan
   - ichor.talos.options.timing
   - ichor.talos.options.network
@@ -389,7 +388,7 @@ SPEC = Spec(
         "accept_weak_identity": {"type": "bool", "default": False},
         "override": {"type": "bool", "default": False},
     },
-    groups=("store", "credentials", "plan", "timing", "network"),
+    groups=("store", "plan", "timing", "network"),
     mutually_exclusive=[("machine", "machines")],
     required_one_of=[("machine", "machines")],
 )

@@ -21,6 +21,7 @@ from .._model.observed import Absent, Present
 from .._model.outcome import MachineRow, Outcome
 from .._model.plan import Plan
 from .._model.ports import Gate, Ports, Store
+from .._model.record_uid import record_uid
 from .._model.records import CLUSTER, MACHINE, Event, Json, Listing, Record, list_at
 from .._model.timing import Timing
 from .machine_rows import machine_row
@@ -169,7 +170,7 @@ def _would_be(ports: Ports, verdict: Verdict, now: float) -> tuple[Record, ...]:
     changes = [step.change for step in verdict.plan.steps if isinstance(step, RefreshPin) and step.change is not None]
     for step in verdict.plan.steps:
         if isinstance(step, CreateMachine):
-            records[step.record.name] = step.record
+            records[step.record.name] = replace(step.record, uid=record_uid(MACHINE, step.record.name, step.record.spec))
     for change in (*verdict.changes, *changes):
         record = records.get(change.ref.name) or (ports.store.get(change.ref.kind, change.ref.name) if ports.store else None)
         if record is not None:

@@ -166,7 +166,7 @@ async def _act(request: Request, ports: Ports, store: Store, plan: Plan, granted
         differences=_differences(decided, plan),
         would_be=tuple(record for record in would_be.values() if record is not None),
         would_delete=tuple(Ref(MACHINE, step.target.name) for step in plan.steps if isinstance(step, DeleteRecord)) if ports.check else (),
-        extra={"deleted": sorted(gone)})
+        extra={"deleted": list(sorted(gone))})
 
 
 def _annotations(step: EditMachine) -> Mapping[str, str]:

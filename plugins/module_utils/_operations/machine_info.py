@@ -1,0 +1,126 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Machine records with what the nodes say now (design section 9, "Reads by people"). Writes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+
+from .._decide.hardware_status import disk_status, link_status
+from .._decide.telling import NodeNow, tell
+from .._model.approval import approval_state
+from .._model.dialling import dial_rules
+from .._model.errors import TalosError
+from .._model.machine import cluster_of, dial_endpoint
+from .._model.observations import NodeFacts
+from .._model.observed import Absent, Observed, Present, Unknown
+from .._model.outcome import Outcome
+from .._model.plan import Plan
+from .._model.ports import Gate, Ports
+from .._model.records import CLUSTER, MACHINE, Json, Listing, Record, text_at
+from .._model.timing import Timing
+from .life_reads import unknown
+from .machine_rows import machine_row
+from .node_reads import read_maintenance
+from .probing import each
+from .record_reads import credentials_for, need_store
+from .select import as_document, chosen
+
+
+@dataclass(frozen=True)
+class Request:
+    """Which machines; `read_nodes` False shows the records alone. Without names, selection and cluster: all of the store."""
+
+    machines: tuple[str, ...] = ()
+    select: str = ""
+    cluster: str = ""
+    read_nodes: bool = True
+    allow_loopback: bool = False
+    timing: Timing = field(default_factory=Timing)
+
+
+async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
+    """Read records and nodes; the plan is empty."""
+    store = need_store(ports)
+    listing = store.list(MACHINE)
+    clusters = {record.name: record for record in store.list(CLUSTER).records}
+    names = chosen(listing.records, request.machines, request.select, request.cluster)
+    records = [_record(listing, name, store.description) for name in names]
+    gate(Plan())
+    readings = await each(records, lambda machine: _now(request, ports, machine, clusters.get(cluster_of(machine))))
+    shown: list[Json] = []
+    silent = []
+    for machine, now in zip(records, readings):
+        if isinstance(now.facts, Unknown):
+            silent.append(machine.name)
+        doing: dict[str, Json] = dict(asdict(tell(machine, clusters.get(cluster_of(machine)), now)))
+        shown.append({**as_document(machine), "source": machine.source, "dial_endpoint": _address(machine), "node": _node(now), "doing": doing})
+    broken: list[Json] = [{"name": entry.name, "source": entry.source, "line": entry.line, "message": entry.message} for entry in listing.broken]
+    counted = len(records)
+    return Outcome(machines=tuple(machine_row(machine) for machine in records), unreachable=tuple(silent),
+                   message=f"{counted} machine{'' if counted == 1 else 's'}.", extra={"records": shown, "broken": broken})
+
+
+def _record(listing: Listing, name: str, where: str) -> Record:
+    for record in listing.records:
+        if record.name == name:
+            return record
+    for entry in listing.broken:
+        if entry.name == name:
+            raise TalosError("RecordBroken", f"Machine {name} cannot be read ({entry.source}, line {entry.line}): {entry.message}", "Mend the file.")
+    raise TalosError("RecordNotFound", f"There is no machine {name} in {where}.", "Check the name; without names all machines are shown.")
+
+
+async def _now(request: Request, ports: Ports, machine: Record, cluster: Record | None) -> NodeNow:
+    """Authenticated; only an approved machine that never converged is asked without, and never another one."""
+    if not request.read_nodes or approval_state(machine) != "approved":
+        return NodeNow()
+    try:
+        endpoint = dial_endpoint(machine)
+        dial_rules(cluster.spec if cluster else None, request.allow_loopback).check(endpoint.host)
+    except TalosError as error:
+        return NodeNow(Unknown(error.reason, error.message))
+    credentials = credentials_for(ports, cluster_of(machine), cluster)
+    facts: Observed[NodeFacts] = Absent()
+    if isinstance(credentials, Present):
+        try:
+            async with ports.nodes.authenticated(endpoint, credentials.value) as session:
+                return NodeNow(Present(await session.facts(), str(endpoint)))
+        except TalosError as error:
+            facts = unknown(error)
+    elif isinstance(credentials, Unknown):
+        facts = credentials
+    if text_at(machine.status, "appliedConfigHash"):
+        return NodeNow(facts)
+    insecure = await read_maintenance(ports, endpoint)
+    if isinstance(insecure, Present):
+        return NodeNow(insecure, maintenance=True)
+    return NodeNow(facts if isinstance(facts, Unknown) else insecure)
+
+
+def _address(machine: Record) -> str:
+    try:
+        return str(dial_endpoint(machine))
+    except TalosError:
+        return ""
+
+
+def _node(now: NodeNow) -> Json:
+    """What the node says, as plain data; null where it was not asked."""
+    if isinstance(now.facts, Absent):
+        return None
+    if isinstance(now.facts, Unknown):
+        return {"answers": False, "maintenance_mode": False, "reason": now.facts.reason, "message": now.facts.message}
+    facts = now.facts.value
+    stage = facts.stage.value if isinstance(facts.stage, Present) else None
+    return {
+        "answers": True, "maintenance_mode": now.maintenance, "reason": "", "message": "",
+        "stage": stage.stage if stage else None, "ready": stage.ready if stage else None, "unmet": list(stage.unmet) if stage else [],
+        "uuid": facts.identity.uuid, "serial": facts.identity.serial, "macs": list(facts.identity.macs), "hostname": facts.hostname,
+        "talos_version": facts.talos_version, "fingerprint": facts.certificate.fingerprint, "sha256": facts.certificate.sha256,
+        "secure_boot": facts.secure_boot.value if isinstance(facts.secure_boot, Present) else None,
+        "disks": [disk_status(disk) for disk in facts.disks.value] if isinstance(facts.disks, Present) else None,
+        "links": [link_status(link) for link in facts.links.value] if isinstance(facts.links, Present) else None,
+    }
