@@ -29,7 +29,7 @@ attributes:
     description: Supports being used with the C(async) keyword.
   action_group:
     support: full
-    membership: ichor.talos.talos
+    membership: [ichor.talos.talos]
     description: Use C(group/ichor.talos.talos) in C(module_defaults) to set common options once.
 requirements:
   - python >= 3.11
@@ -57,7 +57,7 @@ attributes:
     description: Supports being used with the C(async) keyword.
   action_group:
     support: full
-    membership: ichor.talos.talos
+    membership: [ichor.talos.talos]
     description: Use C(group/ichor.talos.talos) in C(module_defaults) to set common options once.
 requirements:
   - python >= 3.11

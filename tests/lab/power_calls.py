@@ -26,7 +26,11 @@ _FORCE = 2
 LOCKED = 1
 
 # Which running sequence a new one may take over; shutdown takes over anything.
-_TAKES_OVER = {"reboot": ("boot", "initialize", "reboot", "reset", ""), "reset": ("boot", ""), "shutdown": ("boot", "initialize", "install", "reboot", "reset", "")}
+_TAKES_OVER = {
+    "reboot": ("boot", "initialize", "reboot", "reset", ""),
+    "reset": ("boot", ""),
+    "shutdown": ("boot", "initialize", "install", "reboot", "reset", ""),
+}
 
 
 async def bootstrap(context: Context, request: Any) -> Any:

@@ -95,8 +95,10 @@ class WireClient:
             plain.close()
             raise WireError("TCP", str(error)) from error
         self.certificate = self.socket.getpeercert(binary_form=True)
-        self.h2 = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True, header_encoding="utf-8", validate_outbound_headers=False,
-                                                                        normalize_outbound_headers=False))
+        settings = h2.config.H2Configuration(
+            client_side=True, header_encoding="utf-8", validate_outbound_headers=False, normalize_outbound_headers=False
+        )
+        self.h2 = h2.connection.H2Connection(settings)
         self.h2.initiate_connection()
         self.goaway = False
         self.early: list[h2.events.Event] = []

@@ -45,7 +45,7 @@ def _python(where: str, text: str) -> list[str]:
     if not text:
         return found if where.endswith("/__init__.py") else ["is empty"]
     lines = text.splitlines()
-    head = [line for line in lines[:6] if not line.startswith("#!") and "coding" not in line]
+    head = [line for line in lines[:6] if line and not line.startswith("#!")]
     if tuple(head[:3]) != HEADER and MPL not in head:
         found.append("does not begin with the three lines of copyright, licence and SPDX tag")
     if "from __future__ import annotations" not in lines:

@@ -20,10 +20,11 @@ from tests.workshop.interpreters import Interpreter
 ROOT = Path(__file__).resolve().parents[2]
 BUILD = ROOT / ".build"
 
+CORE = ("tests/requirements-core.txt",)
 RUNTIME = ("meta/ee-requirements.txt",)
-DEMO = ("tests/requirements-core.txt", *RUNTIME, "tests/requirements-lab.txt")
+DEMO = (*CORE, *RUNTIME, "tests/requirements-lab.txt")
 TEST = (*DEMO, "tests/requirements-test.txt")
-LINT = ("tests/requirements-core.txt", *RUNTIME, "tests/requirements-lint.txt")
+LINT = (*CORE, *RUNTIME, "tests/requirements-lint.txt")
 
 # Variables of the user's that would change what Ansible, Python, make or the product does.
 FOREIGN = ("ANSIBLE_", "ICHOR_", "MAKE", "MFLAGS", "PYTHON", "TALOSCONFIG")

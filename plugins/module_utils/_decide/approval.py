@@ -136,13 +136,15 @@ def _warnings(case: Case) -> tuple[Warn, ...]:
     if silent is not None:
         kept = f"the recorded certificate {case.pin} stays" if case.pin else "no certificate is recorded, so provisioning takes the first it sees twice"
         if silent.reason == "ClientCertificateRequired":
-            found.append(Warn(case.target, f"The node runs a configuration already, so it cannot be looked at; {kept}. Adopt or reclaim it.", "7/configured-node"))
+            found.append(Warn(case.target, f"The node runs a configuration already, so it cannot be looked at; {kept}. Adopt or reclaim "
+                                           "it.", "7/configured-node"))
         else:
             found.append(Warn(case.target, f"The node does not answer ({silent.message or silent.reason}); {kept}.", "7/silent-node"))
     if case.node is not None and case.pin and not case.node.certificate.matches(case.pin) and _equal_identity(case):
         shown = case.node.certificate
         found.append(Warn(case.target, (
-            f"The certificate changed, with the identity equal: recorded {case.pin} at {text_at(case.machine.status, 'maintenanceFingerprintAt') or 'an unknown time'}, "
+            f"The certificate changed, with the identity equal: recorded {case.pin} at "
+            f"{text_at(case.machine.status, 'maintenanceFingerprintAt') or 'an unknown time'}, "
             f"now {shown.fingerprint}, valid from {moment(shown.not_before)}. Talos issues a new one every 12 hours by itself."), "7/fingerprint-changed"))
     home = moved_from(case)
     if home and case.node is not None:

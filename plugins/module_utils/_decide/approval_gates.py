@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Optional
 
 from .._model.approval import approval_state, status_missing, tracked_by, was_sent
 from .._model.dialling import dial_rules
@@ -22,7 +23,7 @@ from .approval_words import Candidate, Wanted
 from .same_machine import difference
 from .weak_identity import unique_parts
 
-Row = tuple[str, Callable[[Case], Refusal | None]]
+Row = tuple[str, Callable[[Case], Optional[Refusal]]]
 
 
 def _refuse(case: Case, rule: str, reason: str, message: str, hint: str) -> Refusal:
@@ -123,7 +124,8 @@ def _settings_after_send(case: Case) -> Refusal | None:
 def _cluster(case: Case) -> Refusal | None:
     if case.seen.cluster is not None:
         return None
-    return _refuse(case, "7/cluster-missing", "RecordNotFound", f"Machine {case.machine.name} belongs to cluster {case.target.cluster or '(none)'}, which is not in the store.",
+    return _refuse(case, "7/cluster-missing", "RecordNotFound", f"Machine {case.machine.name} belongs to cluster {case.target.cluster or '(none)'}, "
+                                                                "which is not in the store.",
                    "Create it with talos_cluster.")
 
 
@@ -143,7 +145,8 @@ def _control_planes(case: Case) -> Refusal | None:
     if len(there) + 1 <= wanted + 1:
         return None
     return _refuse(case, "7/control-plane-cap", "TooManyControlPlanes", (
-        f"Cluster {case.target.cluster} is to have {wanted} control planes, and {len(there)} are approved already ({', '.join(there)}): one more than the count is the limit."),
+        f"Cluster {case.target.cluster} is to have {wanted} control planes, and {len(there)} are approved already ({', '.join(there)}): one more than "
+        "the count is the limit."),
         "Raise controlPlane.count, or remove one first.")
 
 
@@ -153,7 +156,10 @@ def _twin(case: Case) -> Refusal | None:
     if isinstance(case.seen.home, Present) and case.node is not None:
         home = case.seen.home.value
         if meaningful(home.identity) == meaningful(case.node.identity) and home.certificate.fingerprint != case.node.certificate.fingerprint:
-            told = f"Two nodes say that they are one machine, with different certificates: {home.endpoint} with {home.certificate.fingerprint}; {case.node.endpoint} with {case.node.certificate.fingerprint}."
+            told = (
+                f"Two nodes say that they are one machine, with different certificates: {home.endpoint} with {home.certificate.fingerprint}; "
+                f"{case.node.endpoint} with {case.node.certificate.fingerprint}."
+            )
     if not told:
         return None
     return _refuse(case, "6/twin", "TwinIdentity", told, "Switch the wrong one off and run a discovery of the whole cluster.")
@@ -210,7 +216,8 @@ def _fingerprint(case: Case) -> Refusal | None:
             "Talos issues a new certificate every 12 hours by itself."),
             f"When you trust this one, approve with fingerprint: {shown.fingerprint}")
     if case.pin and case.pin != named:
-        return _refuse(case, "7/fingerprint", "FingerprintMismatch", f"The node is silent, and recorded is {case.pin}{_read_at(case)}, not the fingerprint {named} that was named.",
+        return _refuse(case, "7/fingerprint", "FingerprintMismatch", f"The node is silent, and recorded is {case.pin}{_read_at(case)}, not the "
+                                                                     f"fingerprint {named} that was named.",
                        "Wait until it answers, or approve without a fingerprint.")
     return None
 
@@ -227,7 +234,8 @@ def _hostname(case: Case) -> Refusal | None:
     for other in case.siblings:
         names = {text_at(other.spec, "hostname").lower(), text_at(other.status, "nodeName").lower()}
         if text_at(other.spec, "role") == "controlplane" and approval_state(other) != "rejected" and hostname in names:
-            return _refuse(case, "7/hostname-taken", "HostnameTaken", f"Control plane {other.name} of cluster {case.target.cluster} has the host name {hostname} already.",
+            return _refuse(case, "7/hostname-taken", "HostnameTaken", f"Control plane {other.name} of cluster {case.target.cluster} has the host name "
+                                                                      f"{hostname} already.",
                            "Choose another host name: Talos evicts the etcd member of the same name.")
     return None
 

@@ -194,7 +194,7 @@ def _is_running_member(answer: Observed[Answer]) -> bool:
 
 
 def _step(seen: Bootstrapping) -> Bootstrap:
-    return Bootstrap(seen.target, "no machine of the cluster ever had etcd, and every control plane that was sent a configuration waits for it",
+    return Bootstrap(target=seen.target, why="no machine of the cluster ever had etcd, and every control plane that was sent a configuration waits for it",
                      machine_uuid=seen.target.uuid)
 
 

@@ -121,7 +121,8 @@ def _identity_sent(case: _Case) -> Refusal | None:
 def _install_pending(case: _Case) -> Refusal | None:
     if "install" not in case.settings or approval_state(case.machine) == "approved":
         return None
-    return case.refuse("7/install-pending", "InstallNotAllowed", f"Machine {case.machine.name} is {approval_state(case.machine)}; its install settings belong to the approval.",
+    return case.refuse("7/install-pending", "InstallNotAllowed", f"Machine {case.machine.name} is {approval_state(case.machine)}; its install "
+                                                                 "settings belong to the approval.",
                        "Give install to talos_machine_approval.")
 
 

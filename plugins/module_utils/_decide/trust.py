@@ -75,7 +75,8 @@ def _sending(case: _Trust) -> Refusal | None:
     if time is None or case.now - time >= case.edit.sending_fresh:
         return None
     return case.refuse("9/sending-fresh", "SendingUnconfirmed",
-                       f"A configuration is on its way to machine {case.machine.name}, sent by {text_at(case.machine.status, 'sending', 'by') or 'another run'}.",
+                       f"A configuration is on its way to machine {case.machine.name}, sent by "
+                       f"{text_at(case.machine.status, 'sending', 'by') or 'another run'}.",
                        f"Run again in {case.edit.sending_fresh:g} s.")
 
 
@@ -132,7 +133,8 @@ def _silent(case: _Trust) -> Refusal | None:
     if not isinstance(silent, Unknown) or case.edit.fingerprint or silent.reason == "ClientCertificateRequired":
         return None
     reason = "EndpointRefused" if silent.reason == "EndpointRefused" else "NodeUnreachable"
-    return case.refuse("5/trust-silent", reason, f"Machine {case.machine.name} does not answer ({silent.message or silent.reason}), so its certificate cannot be read.",
+    return case.refuse("5/trust-silent", reason, f"Machine {case.machine.name} does not answer ({silent.message or silent.reason}), so its "
+                                                 "certificate cannot be read.",
                        "Switch it on, or name the fingerprint that its console shows.")
 
 

@@ -12,6 +12,7 @@ from .observations import Endpoint
 from .records import Record, list_at, text_at
 from .addresses import parse_endpoint
 
+
 def cluster_of(machine: Record) -> str:
     """The cluster that `spec.clusterRef` names, or ''."""
     return text_at(machine.spec, "clusterRef")

@@ -246,4 +246,3 @@ class _Scan:
     async def _named(self, endpoint: Endpoint) -> None:
         async with self._slots:
             self._tell(await probe(endpoint, self._resolver, self._context, self._timeout))
-

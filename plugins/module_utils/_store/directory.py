@@ -288,7 +288,8 @@ class DirectoryStore:
     def _current(self, ref: Ref) -> tuple[RecordFile, RecordState | None, Record]:
         content = files.read_bytes(self.layout.spec(ref.kind, ref.name))
         if content is None:
-            raise TalosError("RecordNotFound", f"{ref.kind} {ref.name} is not in the store ({self.layout.tree}).", "Look at the name, or create the record first.")
+            raise TalosError("RecordNotFound", f"{ref.kind} {ref.name} is not in the store "
+                                               f"({self.layout.tree}).", "Look at the name, or create the record first.")
         file = self._parse(ref.kind, ref.name, content)
         state = self._state(ref.kind, ref.name)
         return file, state, self._record(file, state)
@@ -359,4 +360,5 @@ def _broken(path: Path, line: int, message: str) -> TalosError:
 
 
 def _changed(record: Record) -> TalosError:
-    return TalosError("RecordChanged", f"{record.kind} {record.name} was changed since it was read ({record.source}).", "Run again, so that the change is seen.")
+    return TalosError("RecordChanged", f"{record.kind} {record.name} was changed since it was read "
+                                       f"({record.source}).", "Run again, so that the change is seen.")

@@ -159,7 +159,8 @@ def refuse_no_lock(layout: Layout) -> None:
     if not state:
         raise TalosError("NoLock", f"The state folder {layout.state} has never locked the tree {layout.tree}: it is new, or the tree was cloned.", hint)
     if tree != state:
-        raise TalosError("NoLock", f"The state folder {layout.state} belongs to another store than the tree {layout.tree}, or somebody took the tree over.", hint)
+        raise TalosError("NoLock", f"The state folder {layout.state} belongs to another store than the tree {layout.tree}, or somebody took the tree "
+                                   "over.", hint)
     original = _original(layout)
     if original is not None:
         raise TalosError("NoLock", f"The store {layout.tree} is a copy of {original}, which is still there; two folders cannot share a lock.", hint)

@@ -126,8 +126,8 @@ class _Tls(asyncio.Protocol):
             self.transport.close()
 
     def flush(self):
-        if self.outgoing.pending:
-            self.transport.write(self.outgoing.read())
+        if data := self.outgoing.read():
+            self.transport.write(data)
 
     async def pump(self):
         reader, self.back = await asyncio.open_unix_connection(self.node.path)

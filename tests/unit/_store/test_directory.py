@@ -362,7 +362,8 @@ def test_a_hand_written_approval_is_status_missing_and_half_of_one_is_pending(st
     ("apiVersion: ichor.maesh.dev/v1alpha1\nkind: TalosMachine\nmetadata: {name: m1}\n", 1, "'spec' is missing"),
     ("apiVersion: ichor.maesh.dev/v1alpha1\nkind: TalosMachine\nmetadata: {name: m1}\nspec: {clusterRef: prod}\nstatus: {}\n", 5, "'status' does not belong"),
     ("apiVersion: ichor.maesh.dev/v1alpha1\nkind: TalosMachine\nmetadata: {name: m1, note: x}\nspec: {clusterRef: prod}\n", 3, "metadata.note is not known"),
-    ("apiVersion: ichor.maesh.dev/v1alpha1\nkind: TalosMachine\nmetadata: {name: m1, annotations: {a: true}}\nspec: {clusterRef: prod}\n", 3, "put it in quotes"),
+    ("apiVersion: ichor.maesh.dev/v1alpha1\nkind: TalosMachine\nmetadata: {name: m1, annotations: {a: true}}\nspec: {clusterRef: "
+     "prod}\n", 3, "put it in quotes"),
     ("apiVersion: ichor.maesh.dev/v1alpha1\nkind: TalosMachine\nmetadata: [m1]\nspec: {clusterRef: prod}\n", 1, "metadata and spec have to be mappings"),
     ("apiVersion: ichor.ma", 1, "'kind' is missing"),
     ("", 1, "the file is empty"),
