@@ -75,13 +75,22 @@ def issue(ca: Any, signer: Any, *, now: float, roles: Sequence[str], lifetime: f
         digital_signature=True, content_commitment=False, key_encipherment=False, data_encipherment=False, key_agreement=False,
         key_cert_sign=False, crl_sign=False, encipher_only=False, decipher_only=False), critical=True)
     builder = builder.add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.CLIENT_AUTH]), critical=False)
-    builder = builder.add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()), critical=False)
+    builder = builder.add_extension(_authority_key(ca), critical=False)
     algorithm = None if isinstance(signer, ed25519.Ed25519PrivateKey) else hashes.SHA256()
     certificate = builder.sign(signer, algorithm)
     return (
         certificate.public_bytes(serialization.Encoding.PEM).decode("ascii"),
         key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()).decode("ascii"),
     )
+
+
+def _authority_key(ca: Any) -> Any:
+    """The key identifier that the CA carries, as Go's issuer copies it; OpenSSL takes another one for another CA."""
+    try:
+        own = ca.extensions.get_extension_for_class(x509.SubjectKeyIdentifier).value
+    except x509.ExtensionNotFound:
+        return x509.AuthorityKeyIdentifier.from_issuer_public_key(ca.public_key())
+    return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(own)
 
 
 def _os_authority(text: bytes | str, source: str) -> dict[Any, Any]:

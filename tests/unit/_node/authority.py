@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import ipaddress
+import os
 from datetime import datetime, timedelta, timezone
 
 from cryptography import x509
@@ -43,11 +44,12 @@ class Authority:
         self.kind = kind
         self.key = new_key(kind)
         self.name = name(organization)
+        self.identifier = os.urandom(20)  # Go does not take the usual hash of the key either
         now = datetime.now(timezone.utc)
         builder = x509.CertificateBuilder().subject_name(self.name).issuer_name(self.name).public_key(self.key.public_key())
         builder = builder.serial_number(x509.random_serial_number()).not_valid_before(now - timedelta(days=1))
         builder = builder.not_valid_after(now + timedelta(days=days)).add_extension(x509.BasicConstraints(True, None), True)
-        builder = builder.add_extension(x509.SubjectKeyIdentifier.from_public_key(self.key.public_key()), False)
+        builder = builder.add_extension(x509.SubjectKeyIdentifier(self.identifier), False)
         self.certificate = builder.sign(self.key, self.algorithm)
 
     @property
@@ -62,7 +64,7 @@ class Authority:
         builder = builder.serial_number(x509.random_serial_number()).not_valid_before(now + timedelta(seconds=begins))
         builder = builder.not_valid_after(now + timedelta(seconds=ends))
         builder = builder.add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("192.0.2.7"))]), False)
-        builder = builder.add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(self.key.public_key()), False)
+        builder = builder.add_extension(x509.AuthorityKeyIdentifier(self.identifier, None, None), False)
         if usages:
             builder = builder.add_extension(x509.ExtendedKeyUsage(usages), False)
         return pem(builder.sign(self.key, self.algorithm)), pem(key)
