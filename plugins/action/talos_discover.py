@@ -53,7 +53,8 @@ class ActionModule(ActionBase):
         result = super().run(tmp, task_vars)
         variables = task_vars or {}
         arguments, secrets = self._without_secrets()
-        hello = {"secrets": secrets, "store_path": _store_path(variables), "overlay": self._overlay(), **self._actor(variables)}
+        hello = {"secrets": secrets, "store_path": _store_path(variables), "overlay": self._overlay(),
+                 "run": os.path.basename(C.DEFAULT_LOCAL_TMP), **self._actor(variables)}
         with Channel(hello, self._clear_text, display.display) as channel:
             environment = self._task.environment
             self._task.environment = [*(environment or []), {ENVIRONMENT: channel.path}]

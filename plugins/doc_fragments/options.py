@@ -25,7 +25,8 @@ options:
   store_path:
     description:
       - The folder of the directory store.
-      - If not set, E(ICHOR_STORE_PATH) is used, else C(ichor/) beside the playbook.
+      - If not set, E(ICHOR_STORE_PATH) is used, else C(ichor/) beside the playbook, or in the working directory when the
+        playbook is one of a collection.
     type: path
   state_path:
     description:
@@ -106,7 +107,8 @@ options:
     type: path
   save_plan:
     description:
-      - Write the plan to this file (mode 0600), beside the plans that other tasks have saved there. It holds no secrets.
+      - Write the plan to this file (mode 0600), beside the plans that other tasks of the same run have saved there; what an
+        earlier run saved is replaced. It holds no secrets.
       - Nothing but this file is written in check mode.
     type: path
 """

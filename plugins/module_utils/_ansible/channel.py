@@ -35,7 +35,8 @@ _CHUNK = 1 << 16
 
 @dataclass(frozen=True)
 class Hello:
-    """What the action plugin tells: secret options, default paths, who acts, and the overlay's folder in check mode."""
+    """What the action plugin tells: secret options, default paths, who acts, the overlay's folder in check mode, and a name of
+    this run of ansible-playbook."""
 
     secrets: Mapping[str, str] = field(default_factory=dict, repr=False)
     store_path: str = ""
@@ -43,6 +44,7 @@ class Hello:
     via: str = ""
     schedule: bool = False
     overlay: str = ""
+    run: str = ""
 
 
 class Channel:
@@ -72,7 +74,8 @@ class Channel:
         return Hello(
             secrets={str(key): str(value) for key, value in secrets.items()} if isinstance(secrets, Mapping) else {},
             store_path=str(told.get("store_path") or ""), by=str(told.get("by") or ""), via=str(told.get("via") or ""),
-            schedule=bool(told.get("schedule")), overlay=str(told.get("overlay") or ""))
+            schedule=bool(told.get("schedule")), overlay=str(told.get("overlay") or ""),
+            run=str(told.get("run") or ""))
 
     def line(self, text: str) -> None:
         """Have one line shown."""

@@ -66,6 +66,8 @@ def wait_text(wait: Wait) -> str:
 
 def duration(seconds: float) -> str:
     """`45 s`, `10 min`, `2 h 5 min`."""
+    if seconds < 10 and seconds != int(seconds):
+        return f"{seconds:.1f} s"
     whole = int(round(seconds))
     if whole < 120:
         return f"{whole} s"

@@ -21,6 +21,8 @@ LARGEST_RESULT = 500_000
 #: What is left out first when a result is too large; the rest is small or needed.
 _EXPENDABLE = ("diff", "events", "transitions")
 _LISTED = 200
+_REASONS = {"blocked": "BlockedMachines", "unreachable": "UnreachableMachines", "drift": "DriftFound"}
+_WORDS = {"blocked": "Blocked", "unreachable": "Out of reach", "drift": "Drifted"}
 #: `unreachable` is Ansible's own word for a host that cannot be reached: a list there would fail the task.
 UNREACHABLE = "unreachable_machines"
 _RESULT_KEYS = frozenset({
@@ -47,9 +49,9 @@ def of_outcome(outcome: Outcome, plans: Sequence[Plan], *, check: bool, fail_on:
     values["reason"] = outcome.reason or (refusal.reason if refusal and outcome.refused else "")
     values["msg"] = outcome.message or (_refusal_text(refusal) if refusal and outcome.refused else "")
     if told and not outcome.refused:
-        values["reason"] = {"blocked": "BlockedMachines", "unreachable": "UnreachableMachines", "drift": "DriftFound"}[told]
+        values["reason"] = _REASONS[told]
         listed = outcome.blocked if told == "blocked" else outcome.unreachable if told == "unreachable" else _drifted(outcome)
-        values["msg"] = f"fail_on names {told}, and there is: {', '.join(listed)}. {outcome.message}".strip()
+        values["msg"] = f"{_WORDS[told]}: {', '.join(listed)}. {_why(plan, listed) or outcome.message}".strip()
     if not values["msg"]:
         values["msg"] = _summary(plan, outcome, check)
     values["machines"] = [asdict(row) for row in outcome.machines]
@@ -126,6 +128,11 @@ def _failure(failure: Failure) -> Json:
 
 def _refusal_text(refusal: Refusal) -> str:
     return f"{refusal.message} {refusal.hint}".strip()
+
+
+def _why(plan: Plan, machines: Sequence[Json]) -> str:
+    """The refusals of these machines, each text once."""
+    return " ".join(dict.fromkeys(_refusal_text(refusal) for refusal in plan.refusals if refusal.target.name in machines))
 
 
 def _tripped(name: str, outcome: Outcome) -> bool:

@@ -158,7 +158,7 @@ class _Run:
             outcome = asyncio.run(self._perform(request, operation, setting, nodes, ports_store, source, hello, gate))
             if overlay is not None:
                 overlay.write(outcome.would_be, outcome.would_delete)
-            self._keep_plans(options, gate, outcome.executed)
+            self._keep_plans(options, gate, outcome.executed, hello.run or _holder())
             fail_on = options.texts("fail_on") if "fail_on" in options else ()
             return of_outcome(outcome, gate.plans, check=self._module.check_mode, fail_on=fail_on)
         except TalosError as error:
@@ -226,9 +226,9 @@ class _Run:
             saved = [plan for plan in saved_plan.read(options.text("plan_file")) if plan.module == module.short_name]
         return RunGate(module.short_name, check=module.check_mode, show=self.show, expect=expect, saved=saved)
 
-    def _keep_plans(self, options: Options, gate: RunGate, executed: Sequence[str]) -> None:
+    def _keep_plans(self, options: Options, gate: RunGate, executed: Sequence[str], run: str) -> None:
         if "save_plan" in options and gate.plans:
-            saved_plan.add(options.text("save_plan"), saved_plan.of_plan(self._module.short_name, gate.plans[0]))
+            saved_plan.add(options.text("save_plan"), saved_plan.of_plan(self._module.short_name, gate.plans[0]), run)
         if "plan_file" in options and not self._module.check_mode:
             saved_plan.record_done(options.text("plan_file"), self._module.short_name, executed)
 

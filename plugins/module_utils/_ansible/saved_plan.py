@@ -5,7 +5,8 @@
 """Plans kept in a file, so that one can be read, approved and then be exactly what runs (design section 20, "Saved plans").
 
 The file is JSON: `format`, and `plans`, each with the module's name, `plan_id`, `steps` (id, canonical form, description)
-and `done`, the ids of the steps that were executed under it. It holds digests, never a secret; mode 0600.
+and `done`, the ids of the steps that were executed under it; `run` names the ansible-playbook run that wrote it, and the
+first task of another run starts the file anew. It holds digests, never a secret; mode 0600.
 """
 
 from __future__ import annotations
@@ -54,16 +55,20 @@ def of_plan(module: str, plan: Plan) -> SavedPlan:
 def read(path: str) -> tuple[SavedPlan, ...]:
     """All plans of a file; `InvalidInput` when it is not there or is no such file."""
     try:
-        data = json.loads(Path(path).read_text(encoding="utf-8"))
-        if data["format"] != FORMAT:
-            raise ValueError(f"its format is {data['format']!r}")
-        return tuple(_plan(entry) for entry in data["plans"])
+        return _read(path)[1]
     except OSError as error:
         raise TalosError("InvalidInput", f"The plan file {path} cannot be read: {error.strerror or error}.",
                          "Make it with save_plan, for example by the playbook ichor.talos.plan.") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise TalosError("InvalidInput", f"{path} is no plan file of this collection.",
                          "Give a file that save_plan wrote, unchanged.", detail=str(error)) from error
+
+
+def _read(path: str) -> tuple[str, tuple[SavedPlan, ...]]:
+    data = json.loads(Path(path).read_text(encoding="utf-8"))
+    if data["format"] != FORMAT:
+        raise ValueError(f"its format is {data['format']!r}")
+    return str(data.get("run") or ""), tuple(_plan(entry) for entry in data["plans"])
 
 
 def _plan(entry: Mapping[str, Json]) -> SavedPlan:
@@ -81,14 +86,17 @@ def _step(entry: Json) -> SavedStep:
     return SavedStep(str(entry["id"]), entry["canonical"], description if isinstance(description, dict) else {})
 
 
-def add(path: str, plan: SavedPlan) -> None:
-    """Put a plan into the file; one of the same module with the same id is replaced, the others stay.
+def add(path: str, plan: SavedPlan, run: str = "") -> None:
+    """Put a plan into the file, beside those of the same run; one of the same module with the same id is replaced.
 
     An empty plan is kept too: it says that the task had nothing to do.
     """
-    kept = read(path) if Path(path).exists() else ()
-    kept = tuple(other for other in kept if (other.module, other.plan_id) != (plan.module, plan.plan_id))
-    _write(path, (*kept, plan))
+    try:
+        known, kept = _read(path)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        known, kept = "", ()
+    kept = tuple(other for other in kept if (other.module, other.plan_id) != (plan.module, plan.plan_id)) if known == run else ()
+    _write(path, (*kept, plan), run)
 
 
 def record_done(path: str, module: str, executed: Sequence[str]) -> None:
@@ -96,14 +104,15 @@ def record_done(path: str, module: str, executed: Sequence[str]) -> None:
     if not executed:
         return
     plans = []
-    for plan in read(path):
+    run, saved = _read(path)
+    for plan in saved:
         own = {step.id for step in plan.steps} if plan.module == module else set()
         plans.append(replace(plan, done=tuple(dict.fromkeys((*plan.done, *(item for item in executed if item in own))))))
-    _write(path, tuple(plans))
+    _write(path, tuple(plans), run)
 
 
-def _write(path: str, plans: Sequence[SavedPlan]) -> None:
-    data = {"format": FORMAT, "plans": [
+def _write(path: str, plans: Sequence[SavedPlan], run: str) -> None:
+    data = {"format": FORMAT, "run": run, "plans": [
         {"module": plan.module, "plan_id": plan.plan_id, "finished": plan.finished, "done": list(plan.done),
          "steps": [{"id": step.id, "description": dict(step.description), "canonical": step.canonical} for step in plan.steps]}
         for plan in plans]}

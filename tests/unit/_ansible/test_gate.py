@@ -57,7 +57,7 @@ def test_a_plan_reads_as_lines() -> None:
     assert plan_lines(Plan(), check=False) == ["Plan: nothing to do."]
 
 
-@pytest.mark.parametrize(("seconds", "text"), [(5, "5 s"), (119, "119 s"), (120, "2 min"), (150, "2 min 30 s"), (7200, "2 h"), (7500, "2 h 5 min")])
+@pytest.mark.parametrize(("seconds", "text"), [(0.2, "0.2 s"), (5, "5 s"), (119, "119 s"), (120, "2 min"), (150, "2 min 30 s"), (7200, "2 h"), (7500, "2 h 5 min")])
 def test_durations(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 
@@ -160,6 +160,14 @@ def test_a_plan_file_holds_digests_is_private_and_keeps_the_plans_of_other_tasks
     assert stat.S_IMODE(Path(saved).stat().st_mode) == 0o600
     assert "bytes" not in text
     assert [plan.module for plan in saved_plan.read(saved)] == ["talos_bootstrap", "talos_maintenance_apply"]
+
+
+def test_another_run_starts_the_file_anew(saved: str) -> None:
+    saved_plan.add(saved, saved_plan.of_plan("talos_bootstrap", Plan()), "another run")
+    assert [plan.module for plan in saved_plan.read(saved)] == ["talos_bootstrap"]
+    saved_plan.record_done(saved, "talos_maintenance_apply", ["unknown"])
+    saved_plan.add(saved, saved_plan.of_plan("talos_discover", Plan()), "another run")
+    assert [plan.module for plan in saved_plan.read(saved)] == ["talos_bootstrap", "talos_discover"]
 
 
 @pytest.mark.parametrize("content", ["", "[]", "{}", '{"format": "other", "plans": []}', '{"format": "ichor.talos/plan/v1", "plans": [1]}'])
