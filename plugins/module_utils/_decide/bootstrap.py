@@ -118,6 +118,13 @@ def _asked(seen: Bootstrapping, wrong: Callable[[Record, Observed[Answer]], bool
     return ", ".join(machine.name for machine in sent_control_planes(seen) if wrong(machine, seen.answer(machine.name)))
 
 
+def _silences(seen: Bootstrapping) -> list[str]:
+    """Who does not answer, with why."""
+    found = ((machine.name, seen.answer(machine.name)) for machine in sent_control_planes(seen))
+    return [f"{name} does not ({answer.message or answer.reason})." if isinstance(answer, Unknown) else f"{name} does not."
+            for name, answer in found if not isinstance(answer, Present)]
+
+
 def _etcd_state(answer: Observed[Answer]) -> str:
     """The state of etcd's service, '' where it was not seen."""
     if not isinstance(answer, Present):
@@ -152,8 +159,8 @@ GATES: tuple[Gate, ...] = (
          "Something is being done to the whole cluster (status.operation).", "Wait for it, or clear it by name when it is no longer going on."),
     Gate("9/bootstrap-disruption", lambda seen: found.machine if held_by_other(found := disruption_of(seen.cluster), seen.target.name) and found else "",
          "OperationInProgress", "A disruptive step on {which} has not shown its end.", "Follow {which} with talos_stage, or clear the disruption by name."),
-    Gate("9/bootstrap-unreachable", lambda seen: _asked(seen, lambda machine, answer: not isinstance(answer, Present)), "ControlPlaneUnreachable",
-         "{which} does not answer with authentication, and every control plane that was sent a configuration has to.",
+    Gate("9/bootstrap-unreachable", lambda seen: "; ".join(_silences(seen)), "ControlPlaneUnreachable",
+         "Every control plane that was sent a configuration has to answer with authentication: {which}",
          "Wait until it is up (talos_stage), or delete its record.", asked=True, passing=True),
     Gate("9/bootstrap-other-node", lambda seen: _asked(seen, _other_node), "EndpointIdentityMismatch",
          "Another machine answers at the address of {which}.", "Edit spec.endpoint.", asked=True),

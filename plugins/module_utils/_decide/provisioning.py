@@ -248,7 +248,7 @@ def _removal(seen: Provisioning) -> bool:
 
 def _send(seen: Provisioning, now: float) -> Send:
     config, facts, sending = _config(seen), _facts(seen), _sending(seen)
-    waits = [Wait(f"{name}: joined, a voting etcd member with a leader", target=name) for name in _goes_first(seen)]
+    waits = [Wait("joined, a voting etcd member with a leader", target=name) for name in _goes_first(seen)]
     disk = picked(config, facts.disks)
     where = f"installs to {disk.value.path}" if isinstance(disk, Present) else "installs"
     warnings = []

@@ -32,6 +32,7 @@ from .._model.timing import Timing
 from .lease import held
 from .life_reads import look, unknown
 from .record_reads import credentials_for, rules_for
+from .teller import Teller
 
 
 @dataclass(frozen=True)
@@ -78,12 +79,13 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
 
 async def _observe_until(request: Request, ports: Ports, deadline: float) -> tuple[Bootstrapping, Verdict]:
     """Observe; wait for what passes by itself, except in check mode."""
+    teller = Teller(ports, request.machine)
     while True:
         seen, verdict = await _observe(request, ports)
         left = deadline - ports.clock.monotonic()
         if not isinstance(verdict, Refused) or not verdict.passing or ports.check or left <= 0:
             return seen, verdict
-        ports.progress(f"{request.machine}: {verdict.refusal.message}")
+        teller(verdict.refusal.message)
         await ports.clock.sleep(min(request.timing.follow, left))
 
 
@@ -144,6 +146,7 @@ def _credentials(request: Request, ports: Ports, seen: Bootstrapping) -> Credent
 
 async def _until_done(request: Request, ports: Ports, step: Bootstrap, deadline: float) -> _Result:
     """Try until the node takes it, refuses it for good, or the time is over."""
+    teller = Teller(ports, request.machine)
     while True:
         try:
             result = await _under_lock(request, ports, step)
@@ -153,7 +156,7 @@ async def _until_done(request: Request, ports: Ports, step: Bootstrap, deadline:
         left = deadline - ports.clock.monotonic()
         if result.done or result.refused is None or not result.refused.passing or left <= 0:
             return result
-        ports.progress(f"{request.machine}: {result.refused.refusal.message}")
+        teller(result.refused.refusal.message)
         await ports.clock.sleep(min(request.timing.follow, left))
 
 
@@ -250,4 +253,4 @@ def _outcome(request: Request, plan: Plan, result: _Result, would_be: Record | N
         plan=plan, executed=tuple(step.id for step in plan.steps) if result.done else (), machines=(row,) if request.machine else (),
         blocked=(request.machine,) if refusal and request.machine else (), waiting_for=tuple(wait.what for wait in plan.waits),
         refused=refusal is not None, reason=refusal.reason if refusal else "", message=told,
-        failure=result.error.failure if refusal and result.error else None, would_be=(would_be,) if would_be is not None else ())
+        failure=replace(result.error.failure, step=plan.steps[0].id if plan.steps else "") if refusal and result.error else None, would_be=(would_be,) if would_be is not None else ())

@@ -51,8 +51,9 @@ class Effects:
 
     def refused(self, machine: Record | None, refusal: Refusal) -> None:
         """The conditions of a refusal, where the closed list has a word for it."""
-        if machine is None or refusal.reason in _SILENT:
+        if machine is None or refusal.reason in _SILENT or self._ports.store is None:
             return
+        machine = self._ports.store.get(machine.kind, machine.name) or machine
         now = self._ports.clock.now()
         conditions = refusal_conditions(refusal.reason, f"{refusal.message} {refusal.hint}".strip(), machine.generation)
 

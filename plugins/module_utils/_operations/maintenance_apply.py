@@ -184,7 +184,7 @@ def _outcome(request: Request, machines: Sequence[_Machine], plan: Plan, effects
     refused = {machine.job.label: final for machine in machines if isinstance(final := _final(machine), Refused)}
     late = tuple(one.refusal for one in refused.values() if one.refusal not in plan.refusals)
     plan = replace(plan, refusals=plan.refusals + late)
-    waiting = tuple(dict.fromkeys(wait.what for wait in plan.waits))
+    waiting = tuple(dict.fromkeys(f"{wait.target}: {wait.what}" for wait in plan.waits))
     executed = tuple(step for machine in machines if (step := _executed(machine)))
     alone = next(iter(refused.values()), None) if request.single else None
     errors = [machine.sent.error for machine in machines if machine.sent is not None and machine.sent.error is not None]
@@ -195,7 +195,7 @@ def _outcome(request: Request, machines: Sequence[_Machine], plan: Plan, effects
         waiting_for=waiting, requeue_after=request.timing.follow if waiting else None, refused=alone is not None,
         reason=alone.refusal.reason if alone else rows[0].reason if len(rows) == 1 else "",
         message=f"{alone.refusal.message} {alone.refusal.hint}".strip() if alone else rows[0].message if len(rows) == 1 else "",
-        failure=errors[0].failure if alone is not None and errors else None,
+        failure=replace(errors[0].failure, step=plan.steps[0].id if plan.steps else "") if alone is not None and errors else None,
         would_be=tuple(would for machine in machines if (would := _would_be(machine, ports))) if ports.check else (),
         extra={"node_warnings": [text for machine in machines if machine.sent for text in machine.sent.warnings]})
 
@@ -227,7 +227,7 @@ def _row(machine: _Machine) -> MachineRow:
     elif isinstance(final, Pin):
         message = "The certificate is recorded now; the configuration is sent by a later run that sees the same one."
     elif isinstance(final, Send) and final.step.waits_for:
-        message = f"Waits for {', '.join(wait.what for wait in final.step.waits_for)}."
+        message = f"Waits for {', '.join(f'{wait.target}: {wait.what}' for wait in final.step.waits_for)}."
     ready = condition_of(record, "Ready") if record else None
     stage = "installing" if machine.sent and machine.sent.stored else text_at(record.status, "stage") if record else ""
     return MachineRow(machine.job.label, observation.target.cluster if observation else "", stage,

@@ -180,7 +180,7 @@ def _failed(around: Surroundings, seen: Seen, error: TalosError, effects: Effect
                          "Correct the configuration; the same bytes are not tried again.")
         if machine is not None and isinstance(config, Present):
             digest = config.value.sha256
-            effects.refused(effects.status(machine, lambda status: with_rejected(status, digest)), refusal.refusal)
+            effects.status(machine, lambda status: with_rejected(status, digest))
         return Sent(False, refusal, error=error)
     if how in (TRANSIENT, NOT_SENT):
         if machine is not None:

@@ -29,9 +29,10 @@ from .machine_effects import Effects
 from .record_reads import MachineView, address_of, credentials_for, need_store, read_machine, rules_for
 from .selecting import selected
 from .stored import count_as_stored
+from .teller import Teller
 
-#: How many machines are looked at at once, and after how long a person hears of a machine that stays as it is.
-_AT_ONCE, _TELL = 128, 55.0
+#: How many machines are looked at at once.
+_AT_ONCE = 128
 
 
 @dataclass(frozen=True)
@@ -72,7 +73,7 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     followers = [_Follower(request, ports, effects, limit, deadline, name=name) for name in names]
     followers += [_Follower(request, ports, effects, limit, deadline, endpoint=endpoint) for endpoint in request.endpoints]
     seen = await asyncio.gather(*(follower.run() for follower in followers))
-    waits = tuple(Wait(f"{one.name} to settle", request.timeout, one.name) for one in seen if not one.settled) if request.follow else ()
+    waits = tuple(Wait("running" if request.until_running else "settled", request.timeout, one.name) for one in seen if not one.settled) if request.follow else ()
     refusals = tuple(refusal for one in seen if (refusal := _refusal(request, one, ports.check)) is not None)
     plan = Plan(refusals=refusals, waits=waits)
     gate(plan)
@@ -87,7 +88,7 @@ class _Follower:
         self._request, self._ports, self._effects, self._limit, self._deadline = request, ports, effects, limit, deadline
         self._record, self._endpoint = name, endpoint
         self._name = name or str(endpoint)
-        self._told, self._told_at = "", float("-inf")
+        self._teller = Teller(ports, self._name)
 
     async def run(self) -> _Seen:
         while True:
@@ -103,12 +104,9 @@ class _Follower:
             await self._ports.clock.sleep(min(self._request.timing.follow, left))
 
     def _tell(self, seen: _Seen) -> None:
-        if not self._request.follow or seen.life is None:
+        if not self._request.follow or seen.life is None or self._ports.check:
             return
-        now, word = self._ports.clock.monotonic(), f"{seen.life.stage} ({seen.life.reason})"
-        if word != self._told or now - self._told_at >= _TELL:
-            self._told, self._told_at = word, now
-            self._ports.progress(f"{seen.name}: {word}: {seen.life.message}")
+        self._teller(f"{seen.life.stage} ({seen.life.reason}): {seen.life.message}", f"{seen.life.stage} {seen.life.reason}")
 
     async def _look_by_address(self) -> _Seen:
         request, ports = self._request, self._ports
@@ -172,7 +170,7 @@ def _refusal(request: Request, seen: _Seen, check: bool) -> Refusal | None:
     if life.wrong or (request.follow and life.rule == "9/never-sent"):
         return Refusal(target, life.reason, life.message, "", life.rule)
     if request.follow and not seen.settled:
-        return Refusal(target, "TimedOut", f"{seen.name} is {life.stage} ({life.reason}) after {request.timeout:g} s: {life.message}",
+        return Refusal(target, "TimedOut", f"It is {life.stage} ({life.reason}) after {request.timeout:g} s: {life.message}",
                        "Run this again to follow it further, or raise timeout; following itself never gives up.", "9/stage-timeout")
     return None
 
