@@ -18,7 +18,11 @@ author:
 extends_documentation_fragment:
   - ichor.talos.attributes
   - ichor.talos.options.store
+  - ichor.talos.options.credentials
   - ichor.talos.options.plan
+  - ichor.talos.options.timing
+  - ichor.talos.options.fleet
+  - ichor.talos.options.network
 options:
   name:
     description:
@@ -385,7 +389,7 @@ SPEC = Spec(
         "allow_delete": {"type": "bool", "default": False},
         "override": {"type": "bool", "default": False},
     },
-    groups=("store", "plan"),
+    groups=("store", "credentials", "plan", "timing", "fleet", "network"),
 )
 
 SETTINGS = (

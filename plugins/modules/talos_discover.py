@@ -23,6 +23,7 @@ extends_documentation_fragment:
   - ichor.talos.attributes
   - ichor.talos.options.store
   - ichor.talos.options.cluster
+  - ichor.talos.options.credentials
   - ichor.talos.options.plan
   - ichor.talos.options.timing
   - ichor.talos.options.fleet
@@ -345,7 +346,7 @@ SPEC = Spec(
         "rate": {"type": "float", "default": 1000.0},
         "unresolved": {"type": "int", "default": 256},
     },
-    groups=("store", "cluster", "plan", "timing", "fleet", "network"),
+    groups=("store", "cluster", "credentials", "plan", "timing", "fleet", "network"),
 )
 
 

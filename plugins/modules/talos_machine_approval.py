@@ -22,10 +22,17 @@ author:
 extends_documentation_fragment:
   - ichor.talos.attributes
   - ichor.talos.options.store
+  - ichor.talos.options.cluster
+  - ichor.talos.options.credentials
   - ichor.talos.options.plan
   - ichor.talos.options.timing
+  - ichor.talos.options.fleet
   - ichor.talos.options.network
 options:
+  cluster:
+    description:
+      - The cluster that the machines belong to. A machine of another one is refused.
+      - If not set, E(ICHOR_CLUSTER) is used.
   machine:
     description:
       - The exact name of one machine. Use either this or O(machines).
@@ -388,7 +395,7 @@ SPEC = Spec(
         "accept_weak_identity": {"type": "bool", "default": False},
         "override": {"type": "bool", "default": False},
     },
-    groups=("store", "plan", "timing", "network"),
+    groups=("store", "cluster", "credentials", "plan", "timing", "fleet", "network"),
     mutually_exclusive=[("machine", "machines")],
     required_one_of=[("machine", "machines")],
 )
@@ -401,7 +408,7 @@ def build_request(options: Options) -> Request:
         taints=said_list(options.maps("taints")) if options.given("taints") else None,
         install=install_of(options.mapping("install")), disks=said_list(options.maps("disks")) if options.given("disks") else None,
         network=said(options.mapping("network")), fingerprint=options.text("fingerprint").strip(),
-        accept_weak_identity=options.flag("accept_weak_identity"), override=options.flag("override"),
+        cluster=options.text("cluster"), accept_weak_identity=options.flag("accept_weak_identity"), override=options.flag("override"),
         allow_loopback=options.flag("allow_loopback"))
     return Request(options.machines(), wanted, options.timing())
 

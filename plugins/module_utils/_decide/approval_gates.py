@@ -13,7 +13,7 @@ from .._model.approval import approval_state, status_missing, tracked_by, was_se
 from .._model.dialling import dial_rules
 from .._model.errors import TalosError
 from .._model.hardware import meaningful
-from .._model.machine import dial_endpoint, known_endpoints
+from .._model.machine import cluster_of, dial_endpoint, known_endpoints
 from .._model.moments import moment
 from .._model.observed import Present
 from .._model.plan import Refusal, Target
@@ -46,6 +46,9 @@ def not_a_record(wanted: Wanted, seen: Candidate) -> Refusal | None:
     if seen.machine is None:
         return Refusal(target, "RecordNotFound", f"There is no machine {wanted.name}.", "Check the name; talos_machine_info lists the machines.",
                        "7/record-missing")
+    if wanted.cluster and cluster_of(seen.machine) != wanted.cluster:
+        return Refusal(target, "RecordNotFound", f"Machine {wanted.name} belongs to cluster {cluster_of(seen.machine) or '(none)'}, not to {wanted.cluster}.",
+                       "Check the name and the cluster.", "7/other-cluster")
     return None
 
 

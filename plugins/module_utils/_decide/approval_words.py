@@ -22,11 +22,12 @@ from .status_change import StatusChange
 class Wanted:
     """What a person says of one machine. None, '' or an empty mapping leaves what the record has.
 
-    `install`, `disks` and `network` are parts of a TalosMachine's spec in its own spelling.
+    `cluster` is the one that the machine has to belong to. `install`, `disks` and `network` are parts of a TalosMachine's spec in its own spelling.
     """
 
     name: str
     state: str = "approved"
+    cluster: str = ""
     role: str = ""
     hostname: str = ""
     labels: Mapping[str, str] | None = None

@@ -206,7 +206,7 @@ class _Pass:
         uuid = "" if weak else identity.uuid
         target = Target(name=record.name, cluster=self.request.cluster, uuid=uuid, address=str(answer.probe.endpoint),
                         cluster_id=self.world.cluster.uid if self.world.cluster else "")
-        why = f"it answers in maintenance mode at {answer.probe.endpoint} ({_words(identity)}) with certificate {facts.certificate.fingerprint}"
+        why = f"it answers in maintenance mode at {answer.probe.endpoint} ({_words(facts.identity)}) with certificate {facts.certificate.fingerprint}"
         self.steps.append(CreateMachine(
             target, why, address=str(answer.probe.endpoint), uuid=uuid, macs=identity.macs, fingerprint=facts.certificate.fingerprint,
             weak=bool(weak), record=record, endpoint=answer.probe.endpoint, waits_for=(Wait(SECOND_READING, self.request.settle, record.name),)))

@@ -17,7 +17,6 @@ from .._model.machine import cluster_of, dial_endpoint
 from .._model.observations import NodeFacts
 from .._model.observed import Absent, Observed, Present, Unknown
 from .._model.outcome import Outcome
-from .._model.plan import Plan
 from .._model.ports import Gate, Ports
 from .._model.records import CLUSTER, MACHINE, Json, Listing, Record, text_at
 from .._model.timing import Timing
@@ -42,13 +41,12 @@ class Request:
 
 
 async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
-    """Read records and nodes; the plan is empty."""
+    """Read records and nodes. There is no plan, so the gate has nothing to show."""
     store = need_store(ports)
     listing = store.list(MACHINE)
     clusters = {record.name: record for record in store.list(CLUSTER).records}
     names = chosen(listing.records, request.machines, request.select, request.cluster)
     records = [_record(listing, name, store.description) for name in names]
-    gate(Plan())
     readings = await each(records, lambda machine: _now(request, ports, machine, clusters.get(cluster_of(machine))))
     shown: list[Json] = []
     silent = []
