@@ -36,10 +36,11 @@ def read(path: Path, name: str, decrypt: Decrypt | None) -> bytes:
     except OSError as error:
         raise TalosError("SecretsUnavailable", f"The secrets bundle {path} cannot be read: {error.strerror or error}.",
                          "Make it readable for the user of this run, and for nobody else.") from error
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        raise TalosError("SecretsUnavailable", f"The secrets bundle {path} is no file.", "Put the bundle there as a file.")
     with os.fdopen(descriptor, "rb") as stream:
-        mode = os.fstat(descriptor).st_mode
-        if not stat.S_ISREG(mode):
-            raise TalosError("SecretsUnavailable", f"The secrets bundle {path} is no file.", "Put the bundle there as a file.")
         try:
             data = stream.read(_LARGEST + 1)
         except OSError as error:
