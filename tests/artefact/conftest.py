@@ -20,7 +20,7 @@ from tests.workshop.environments import CORE, RUNTIME, Environment, ready
 from tests.workshop.interpreters import at_hand
 
 NOT_SHIPPED = ("tests", "docs", "protos")
-ANSWER = re.compile(r"^localhost \| ([A-Z]+)!? => (\{.*\})", re.MULTILINE | re.DOTALL)
+ANSWER = re.compile(r"^localhost \| [A-Z]+!? => (\{.*\})", re.MULTILINE | re.DOTALL)
 
 
 @dataclass(frozen=True)
@@ -38,12 +38,13 @@ class Installed:
         line = [str(self.environment.python), "-m", "ansible", command, *arguments]
         return subprocess.run(line, cwd=self.collections, env=variables, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=120, check=False)
 
-    def module(self, name: str, options: Mapping[str, object]) -> tuple[str, dict[str, Any]]:
-        """Run a module in check mode on localhost: the outcome ("SUCCESS", "FAILED", …) and the result."""
+    def module(self, name: str, options: Mapping[str, object]) -> dict[str, Any]:
+        """Run a module in check mode on localhost and give its result."""
         done = self.ansible("adhoc", "localhost", "-m", f"ichor.talos.{name}", "-a", json.dumps(options), "--check")
         found = ANSWER.search(done.stdout)
         assert found, done.stdout + done.stderr
-        return found[1], json.loads(found[2])
+        result: dict[str, Any] = json.loads(found[1])
+        return result
 
 
 @pytest.fixture(scope="session")
