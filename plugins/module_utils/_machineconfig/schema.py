@@ -7,6 +7,7 @@ from __future__ import annotations
 import base64
 import json
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
@@ -153,9 +154,8 @@ class Schema:
             return Choice(words, zero, pointer)
         if name == "block.FilesystemType":
             return Choice(_FILESYSTEMS[self.version], "none", pointer)
-        make = _FORMS.get(name)
-        if make is not None:
-            return make()
+        if name in _FORMS:
+            return _FORMS[name]()
         if name == "nethelpers.FailOverMAC":
             return Formed("one of none, active, follow", _fail_over_mac, "none", pointer)
         if name in _WITHOUT_FIELDS:
@@ -170,7 +170,7 @@ def _fail_over_mac(text: str) -> str:
     return words[text]
 
 
-_FORMS: dict[str, Any] = {
+_FORMS: dict[str, Callable[[], Codec]] = {
     "time.Duration": Duration,
     "block.ByteSize": lambda: Overwritten("a size such as 10GB", keep(byte_size)),
     "block.Size": Size,

@@ -8,6 +8,7 @@ version whose quoting is wanted; what is sent to nodes is always the newest, whi
 """
 from __future__ import annotations
 
+import datetime
 import re
 from functools import lru_cache
 from typing import Any
@@ -109,10 +110,10 @@ def _scalar(value: Any, column: int, dialect: str) -> str:
         return "{}"
     if isinstance(value, (list, tuple)):
         return "[]"
-    return _moment(value)
+    return _moment(value) if isinstance(value, datetime.datetime) else str(value)
 
 
-def _moment(value: Any) -> str:
+def _moment(value: datetime.datetime) -> str:
     text = value.strftime("%Y-%m-%dT%H:%M:%S")
     if value.microsecond:
         text += f".{value.microsecond:06d}".rstrip("0")
