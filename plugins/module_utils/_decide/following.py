@@ -190,8 +190,16 @@ def _other_insecure(seen: Following) -> bool:
 
 
 def _locked_out(seen: Following) -> bool:
-    return (_node(seen) is None and isinstance(seen.insecure, Unknown) and seen.insecure.reason == "ClientCertificateRequired"
-            and isinstance(seen.answer, Unknown) and seen.answer.reason not in ("ConnectionRefused", "NotListening", "TimedOut", "ConnectionLost"))
+    if _node(seen) is not None or not isinstance(seen.insecure, Unknown) or seen.insecure.reason != "ClientCertificateRequired":
+        return False
+    return not (isinstance(seen.answer, Unknown) and seen.answer.reason in ("ConnectionRefused", "NotListening", "TimedOut", "ConnectionLost"))
+
+
+def _locked_out_message(seen: Following) -> str:
+    if isinstance(seen.answer, Absent):
+        return "The node wants a client certificate, and there is none to show: give talosconfig, or a cluster with a secrets bundle."
+    told = f"{seen.answer.message} " if isinstance(seen.answer, Unknown) else ""
+    return f"The node wants a client certificate and does not take ours: {told}The talosconfig may be the wrong one."
 
 
 def _last_stage(seen: Following) -> str:
@@ -224,8 +232,7 @@ ROWS: tuple[Row, ...] = (
     Row("9/follow-awaiting", lambda seen: isinstance(seen.insecure, Present), lambda seen: "maintenance", False, "AwaitingInstall",
         lambda seen: f"The node answers in maintenance mode and has not begun to install. {_WAYS_OUT}"),
     Row("9/follow-locked-out", _locked_out, lambda seen: "unknown", False, "NodeStarting",
-        lambda seen: "The node wants a client certificate and does not take ours: "
-        f"{seen.answer.message if isinstance(seen.answer, Unknown) else ''} The talosconfig may be the wrong one.".replace("  ", " ")),
+        _locked_out_message),
     Row("9/follow-silent", lambda seen: True, lambda seen: "rebooting", False, "NodeRebooting",
         lambda seen: "Neither API answers: it installs, reboots or starts, and a worker opens its port only when a control plane is up.",
         silent=True),

@@ -38,7 +38,7 @@ def life_of(seen: Following, now: float) -> Life:
     """The life of any machine, in the words of its past."""
     machine, life = seen.machine, follow(seen, now)
     if machine is None:
-        return life
+        return _without_record(seen, life)
     if status_missing(machine):
         return replace(life, rule="4/status-missing", reason="StatusMissing", wrong=True, settled=True, joined=False,
                        message="The machine is approved and its status is gone: it is read with authentication only, until "
@@ -51,6 +51,15 @@ def life_of(seen: Following, now: float) -> Life:
     if is_stored(machine) or life.wrong or isinstance(seen.answer, Present):
         return life
     return _never_sent(seen, machine, life)
+
+
+def _without_record(seen: Following, life: Life) -> Life:
+    """Without a record nothing is known of its past, so nothing is inferred from silence."""
+    if life.silent:
+        return replace(life, rule="9/no-record-silent", stage="unknown", reason="NodeUnreachable", message="Neither API of the node answers.")
+    if life.rule == "9/follow-awaiting" and isinstance(seen.insecure, Present):
+        return replace(life, rule="9/no-record-maintenance", message="The node is in maintenance mode.")
+    return life
 
 
 def _never_sent(seen: Following, machine: Record, life: Life) -> Life:

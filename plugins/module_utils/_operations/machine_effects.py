@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .._decide.approved import has_converged, is_stored
 from .._decide.conditions import Status, refusal_conditions, with_condition
 from .._model.moments import moment
 from .._model.outcome import Transition
@@ -50,10 +51,13 @@ class Effects:
         self.events.append(event)
 
     def refused(self, machine: Record | None, refusal: Refusal) -> None:
-        """The conditions of a refusal, where the closed list has a word for it."""
+        """The conditions of a refusal, where the closed list has a word for it; only of a machine that was never sent a
+        configuration, since the state of another one is what following and its own reads say."""
         if machine is None or refusal.reason in _SILENT or self._ports.store is None:
             return
         machine = self._ports.store.get(machine.kind, machine.name) or machine
+        if is_stored(machine) or has_converged(machine):
+            return
         now = self._ports.clock.now()
         conditions = refusal_conditions(refusal.reason, f"{refusal.message} {refusal.hint}".strip(), machine.generation)
 
