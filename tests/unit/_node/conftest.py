@@ -6,27 +6,9 @@
 
 from __future__ import annotations
 
-import importlib.util
-import sys
-from pathlib import Path
-
 import pytest
 
-HERE = Path(__file__).resolve().parent
-
-
-def _load(name):
-    """The neighbours of this file as modules of their own name, whatever the import mode."""
-    if name not in sys.modules:
-        spec = importlib.util.spec_from_file_location(name, HERE / f"{name}.py")
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[name] = module
-        spec.loader.exec_module(module)
-    return sys.modules[name]
-
-
-authority = _load("authority")
-_load("fake_node")
+from tests.unit._node import authority
 
 
 @pytest.fixture(scope="session")

@@ -14,7 +14,7 @@ import time
 
 import pytest
 import yaml
-from authority import CLIENT, Authority, pem
+from tests.unit._node.authority import CLIENT, Authority, pem
 from cryptography import x509
 from cryptography.hazmat.primitives import serialization
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID

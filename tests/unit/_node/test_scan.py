@@ -14,8 +14,8 @@ import socket
 import threading
 
 import pytest
-from authority import pem
-from fake_node import FakeNode
+from tests.unit._node.authority import pem
+from tests.unit._node.fake_node import FakeNode
 from hypothesis import given
 from hypothesis import strategies as st
 

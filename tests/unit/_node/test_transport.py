@@ -15,8 +15,8 @@ import ssl
 import threading
 
 import pytest
-from authority import CLIENT, SERVER, pem
-from fake_node import FakeNode, Refusal, state
+from tests.unit._node.authority import CLIENT, SERVER, pem
+from tests.unit._node.fake_node import FakeNode, Refusal, state
 
 from ansible_collections.ichor.talos.plugins.module_utils._model.credentials import Credentials
 from ansible_collections.ichor.talos.plugins.module_utils._model.dialling import DialRules
@@ -170,7 +170,7 @@ def test_authenticated_failures(os_ca, other_ca, node_leaf, maintenance_leaf, ca
 
 
 def test_ecdsa_and_rsa_authorities_work():
-    from authority import Authority
+    from tests.unit._node.authority import Authority
 
     async def run(kind):
         ca = Authority(kind=kind)
