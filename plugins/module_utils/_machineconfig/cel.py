@@ -26,10 +26,6 @@ def permanent_mac(mac: str) -> str:
     return f"mac(link.permanent_addr) == {quote(mac.lower())}"
 
 
-def interface_name(name: str) -> str:
-    return f"link.metadata.id == {quote(name)}"
-
-
 def balanced(expression: str) -> bool:
     """Whether quotes, brackets and braces close: all that is checked of an expression here; Talos checks the rest."""
     rest = re.sub(r"'''.*?'''|\"\"\".*?\"\"\"|[rR]?'(?:\\.|[^'\\\n])*'|[rR]?\"(?:\\.|[^\"\\\n])*\"", "''", expression, flags=re.DOTALL)

@@ -10,9 +10,6 @@ from . import problem
 from .problem import ConfigProblem
 from .yaml_read import MAPPING, SCALAR, Node
 
-#: Stands where YAML would have a plain scalar that is not text: emitted as it is. Only these types are written without a look
-#: at their text: bool, int, float, None.
-
 
 class Reading:
     """What is known while one document is decoded: where we are, and which keys nobody knows."""

@@ -8,7 +8,6 @@ patches are merged, so whatever is taken over from a patch is copied.
 """
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from . import problem
@@ -362,6 +361,3 @@ def _go_type(value: Any) -> str:
             return name
     return "nil" if value is None else "time.Time"
 
-
-def walk_fields(struct: Struct) -> Iterator[Field]:
-    return iter(struct.fields)

@@ -44,10 +44,9 @@ def _provisioning(data: Data, version: str, required: bool, sizes: bool, report:
         if least or most or given.get("grow") is not None:
             report.error("provisioning", "min size, max size and grow are not supported")
         return
-    absolute = most[0] if most else None
-    relative = most is not None and most[1] is not None
-    negative = bool(most) and str(absolute if absolute is not None else most[1]).startswith("-") and version > "1.12"
-    if least and most and not relative and not negative:
+    absolute, share = most or (None, None)
+    negative = str(absolute or share or "").startswith("-") and version > "1.12"
+    if least and most and share is None and not negative:
         if _bytes(least) > _bytes(absolute):
             report.error("provisioning.minSize", "min size is greater than max size")
     elif required and not least and not most:

@@ -14,7 +14,7 @@ from typing import Any
 from . import go_text, go_url
 from .codec import Codec, Reading, patch_failed
 from .natural_order import sorted_keys
-from .scalars import BOOL_WORDS, parse_int, resolve, resolve_plain, timestamp
+from .scalars import BOOL_WORDS, parse_int, resolve, timestamp
 from .yaml_read import MAPPING, SCALAR, SEQUENCE, Node
 
 
@@ -450,6 +450,3 @@ def routing_table(text: str) -> str:
         raise ValueError("not a routing table")
     return str(number)
 
-
-def plain_number(text: str) -> bool:
-    return isinstance(resolve_plain(text), (int, float))

@@ -1,0 +1,32 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Every row of real Talos code as a test of its own. What counts as equal stands in tests/vectors_config.py."""
+from __future__ import annotations
+
+import pytest
+
+from tests.vectors_config import CHECKS, HERE, Row, main, rows
+
+ROWS = [(name, row) for name in CHECKS for row in rows(HERE, name)]
+
+
+@pytest.mark.parametrize(("name", "row"), [pytest.param(name, row, id=f"{name.removesuffix('.jsonl')}:{row['id']}") for name, row in ROWS])
+def test_row(name: str, row: Row) -> None:
+    assert CHECKS[name](row, HERE) == ""
+
+
+def test_all_rows_are_there() -> None:
+    counts = {name: sum(1 for of, dummy in ROWS if of == name) for name in CHECKS}
+    assert counts == {"generate.jsonl": 140, "patch.jsonl": 99, "validate.jsonl": 105, "scalars.jsonl": 312}
+
+
+def test_runner_fails_on_a_wrong_row(tmp_path, capsys) -> None:  # type: ignore[no-untyped-def]
+    first = (HERE / "scalars.jsonl").read_text(encoding="utf-8").splitlines()[0].replace('K: \\"\\"', 'K: wrong')
+    (tmp_path / "scalars.jsonl").write_text(first + "\n", encoding="utf-8")
+    assert main([str(tmp_path)]) == 1
+    assert "FAIL scalars.jsonl" in capsys.readouterr().out
+
+
+def test_runner_passes_over_kinds_that_are_not_there(tmp_path) -> None:  # type: ignore[no-untyped-def]
+    assert main([str(tmp_path)]) == 0
