@@ -38,7 +38,7 @@ _CODES = {
     "OUT_OF_RANGE": "NodeRefused", "CANCELLED": "ConnectionLost",
 }
 #: What grpcio's core itself says when what answers speaks HTTP/2 but not gRPC, or says too much.
-_NOT_GRPC = ("Received http2 header with status", "http2 header with invalid", "Unexpected content-type", "HTTP status code")
+_NOT_GRPC = ("Received http2 header with status", "http2 header with invalid", "Unexpected content-type", "HTTP status code", "Data frame with END_STREAM")
 _TOO_LARGE = ("Received message larger than max", "received metadata size exceeds", "header size exceeds")
 
 
@@ -108,6 +108,8 @@ class Caller:
 
     def _refused(self, call: Call, code: str, details: str, deadline: float, late: bool) -> TalosError:
         node = self._bridge.upstream.node
+        if details.startswith("failed to connect to all addresses"):
+            details = ""  # it tried our Unix socket anew, which is gone with the connection
         if any(mark in details for mark in _TOO_LARGE):
             return failed("AnswerTooLarge", node, detail=details, rpc=call.rpc)
         if any(mark in details for mark in _NOT_GRPC):

@@ -30,10 +30,11 @@ class FakeNode:
     """`answers` maps a path to a function from the request to one message, or a list of them for a stream; raise Refusal for a status.
 
     `calls` lists the paths that arrived, `connections` counts TLS handshakes that were completed, `bytes_in` what was
-    decrypted. Without `client_ca` it is a node in maintenance mode, else one that requires a client certificate.
+    decrypted. `raw(reader, writer)` speaks in the place of gRPC, whatever it says. Without `client_ca` it is a node in maintenance mode, else one that requires a client certificate.
     """
 
-    def __init__(self, certificate, key, answers=None, client_ca=None, maximum=ssl.TLSVersion.TLSv1_3, alpn=("h2",)):
+    def __init__(self, certificate, key, answers=None, client_ca=None, maximum=ssl.TLSVersion.TLSv1_3, alpn=("h2",), raw=None):
+        self.raw = raw
         self.answers = answers or {}
         self.calls = []
         self.connections = 0
@@ -58,10 +59,14 @@ class FakeNode:
     async def __aenter__(self):
         self.folder = tempfile.TemporaryDirectory()
         path = os.path.join(self.folder.name, "grpc")
-        self.grpc = grpc.aio.server(options=[("grpc.max_send_message_length", -1)])
-        self.grpc.add_generic_rpc_handlers((_Handler(self),))
-        self.grpc.add_insecure_port(f"unix:{path}")
-        await self.grpc.start()
+        if self.raw is not None:
+            self.grpc = None
+            self.backend = await asyncio.start_unix_server(self.raw, path)
+        else:
+            self.grpc = grpc.aio.server(options=[("grpc.max_send_message_length", -1)])
+            self.grpc.add_generic_rpc_handlers((_Handler(self),))
+            self.grpc.add_insecure_port(f"unix:{path}")
+            await self.grpc.start()
         self.path = path
         self.server = await asyncio.get_running_loop().create_server(lambda: _Tls(self), "127.0.0.1", 0)
         self.port = self.server.sockets[0].getsockname()[1]
@@ -71,7 +76,10 @@ class FakeNode:
         self.server.close()
         self.drop()
         await asyncio.gather(*self.tasks, return_exceptions=True)
-        await self.grpc.stop(0)
+        if self.grpc is None:
+            self.backend.close()
+        else:
+            await self.grpc.stop(0)
         self.folder.cleanup()
 
     def drop(self):
