@@ -167,7 +167,7 @@ def _try(boot: Boot, config: Config, seconds: float) -> None:
     before = boot.tried_from if boot.try_timer is not None else boot.active
     _cancel_try(boot)
     boot.tried_from = before
-    if boot.configured:
+    if boot.configured or not config.complete:
         boot.try_timer = boot.spawn(_revert(boot, before, seconds))
     boot.configure(config, boot.persistent)
 

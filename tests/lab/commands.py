@@ -242,7 +242,7 @@ class Commands:
         return list(self._node(node).faults.struck)
 
     async def do_hold(self, node: str, phase: str, held: bool = True) -> None:
-        """Stops a sequence (or an apply) at `apply`, `reset`, `leaveEtcd` or `wipe` until it is released."""
+        """Stops a sequence (or an apply) at `apply`, `install`, `kubelet`, `reset`, `leaveEtcd`, `wipe`, `stop` or `failure` until released."""
         self._node(node).set_hold(phase, held)
 
     async def do_etcd(self, node: str, running: bool) -> None:

@@ -69,6 +69,7 @@ async def _install(boot: Boot) -> None:
     events.phase("install", True)
     events.task("install", True)
     boot.set_stage("installing")
+    await node.hold("install")
     await boot.sleep(timings.install)
     problem = node.install(boot)
     if problem is not None:
@@ -86,6 +87,7 @@ async def _unattended(boot: Boot) -> None:
     assert config is not None and config.unattended is not None
     boot.install_phase = "installing"
     boot.refresh()
+    await node.hold("install")
     await boot.sleep(node.world.timings.install)
     problem = node.install(boot)
     if problem is not None:
@@ -132,6 +134,7 @@ async def _boot_sequence(boot: Boot) -> None:
     await boot.sleep(timings.node_status)
     boot.node_known = True
     boot.refresh()
+    await node.hold("kubelet")
     await boot.sleep(timings.cri)
     services.run("cri")
     services.check("cri", True)
@@ -175,6 +178,7 @@ async def _fail(boot: Boot, sequence: str, error: str, actor: str = "") -> None:
     boot.events.sequence(sequence, False, actor)
     boot.events.sequence(sequence, False, actor, error=error)
     boot.set_stage("rebooting")
+    await boot.node.hold("failure")
     await boot.sleep(boot.node.world.timings.failure)
     boot.over("reboot")
 
@@ -184,6 +188,7 @@ async def _go_down(boot: Boot, outcome: str, actor: str) -> None:
     events = boot.events
     events.phase("stopEverything", True, actor)
     events.task("stopAllServices", True, actor)
+    await boot.node.hold("stop")
     await boot.sleep(boot.node.world.timings.stop)
     boot.etcd.stop()
     for name in ("syslogd", "udevd", "auditd"):
@@ -255,9 +260,9 @@ async def reset(boot: Boot, request: ResetRequest) -> None:
     events.phases([("preReset", "sendResetSignal")], actor)
     await _stop_services(boot, actor)
     events.phases(_STOP, actor)
-    await node.hold("wipe")
     events.phase("stopEverything", True, actor)
     events.task("stopAllServices", True, actor)
+    await node.hold("wipe")
     await boot.sleep(node.world.timings.stop)
     with contextlib.suppress(asyncio.TimeoutError):
         await boot.stop_listening()
