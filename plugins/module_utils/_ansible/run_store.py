@@ -37,6 +37,9 @@ class ReadOnlyLeases:
     def release(self, lease: LeaseView) -> None:
         raise CheckModeWrite(f"lease {lease.name}")
 
+    def take_over(self) -> None:
+        raise CheckModeWrite("the store would be taken over")
+
 
 class RunStore:
     """Implements the port `Store` over another one. Each secrets bundle that is read is remembered for masking."""

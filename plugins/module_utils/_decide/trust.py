@@ -186,6 +186,8 @@ def _accept(case: _Trust, fingerprint: str) -> Edited:
         values = {**pin_values(case.node.certificate, case.now), **hardware_values(case.node), "stage": "maintenance", "stageObserved": True}
     elif case.lost:
         values = {"stage": "unknown", "stageObserved": False}
+    if case.lost:
+        values["recordUID"] = machine.uid  # the store takes a status for a machine that lost its own only with this word
     if case.stored:
         values.update({"configStoredAt": None, "storedConfigHash": None, "sending": None, "rejectedInputsHash": None})
     events: tuple[Event, ...] = ()

@@ -20,7 +20,9 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import uuid
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -116,9 +118,14 @@ def marker_text(store_id: str, **more: Json) -> bytes:
     return (json.dumps({"id": store_id, "format": 1, **more}, indent=1) + "\n").encode()
 
 
-def new_id(randomness: bytes) -> str:
-    """A store id from 16 random bytes."""
-    return str(uuid.UUID(bytes=randomness, version=4))
+def mark(layout: Layout, randomness: Callable[[int], bytes]) -> None:
+    """Give tree and state one new id, the state first: a crash between the two leaves a store without a lock, never two locks.
+
+    The writers' lock is held by the caller. Raises TalosError.
+    """
+    store_id = str(uuid.UUID(bytes=randomness(16), version=4))
+    files.write_atomically(layout.state_marker, marker_text(store_id, tree=os.path.realpath(layout.tree)))
+    files.write_atomically(layout.marker, marker_text(store_id))
 
 
 def refuse_moved(layout: Layout) -> None:

@@ -24,7 +24,7 @@ from .._model.ports import Clock, LeaseView
 from .._model.records import Json, text_at
 from . import files, holder_process
 from .holder_process import HolderProcess
-from .layout import Layout, read_id
+from .layout import Layout, mark, read_id
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,6 +85,12 @@ class DirectoryLeases:
                 now = self._load(lease.name)
                 if now is not None and now.view.version == lease.version:
                     files.remove(self._layout.lease(lease.name))
+
+    def take_over(self) -> None:
+        """Make this state folder the one that locks the tree. The tree's id changes, so that every other folder of the same
+        tree loses its lock as soon as it sees the tree."""
+        with self._writing():
+            mark(self._layout, self._randomness)
 
     @contextlib.contextmanager
     def _held(self) -> Iterator[None]:

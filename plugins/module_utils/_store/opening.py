@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Opens, creates and takes over a directory store (design section 4)."""
+"""Opens and creates a directory store (design section 4)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from . import bundle, files
 from .directory import DirectoryStore, make_state
 from .files import WriterLock
 from .holder_process import HolderProcess, this_process
-from .layout import STATE, Layout, marker_text, new_id
+from .layout import STATE, Layout, mark
 from .leases import DirectoryLeases
 
 
@@ -45,24 +45,9 @@ def open_store(path: str, state_path: str = "", *, clock: Clock, create: bool = 
         layout, writing, clock, process=process or this_process(), randomness=randomness, renewal=renewal))
 
 
-def take_over(store: DirectoryStore, randomness: Callable[[int], bytes] = os.urandom) -> str:
-    """Make this state folder the one that locks the tree: a person's word, which changes the tree's id, so that every other
-    folder of the same tree loses its lock. Gives the new id."""
-    with store.writing():
-        return _mark(store.layout, randomness)
-
-
 def _create(layout: Layout, lock: WriterLock, randomness: Callable[[int], bytes]) -> None:
     files.make_folder(layout.tree)
     make_state(layout)
     with lock.held():
         if not layout.exists():
-            _mark(layout, randomness)
-
-
-def _mark(layout: Layout, randomness: Callable[[int], bytes]) -> str:
-    """State first: a crash between the two leaves no tree that a state without its id would be held against."""
-    store_id = new_id(randomness(16))
-    files.write_atomically(layout.state_marker, marker_text(store_id, tree=os.path.realpath(layout.tree)))
-    files.write_atomically(layout.marker, marker_text(store_id))
-    return store_id
+            mark(layout, randomness)

@@ -16,7 +16,6 @@ import pytest
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._store import holder_process
 from ansible_collections.ichor.talos.plugins.module_utils._store.holder_process import of_json, provably_gone, this_process
-from ansible_collections.ichor.talos.plugins.module_utils._store.opening import take_over
 
 from tests.unit._store.store_world import Counter, StillClock, machine, made, opened, process, snapshot
 
@@ -184,7 +183,7 @@ def test_two_state_folders_of_one_tree(tmp_path):
     assert "has never locked" in no_lock(second)
     second.create(machine(1, {"stage": "maintenance"}))  # records can be written; only the lock is refused
     assert "has never locked" in no_lock(second)
-    take_over(second, Counter("taken"))
+    second.leases.take_over()
     second.leases.acquire("prod", "bob", "x", 60.0)
     assert "belongs to another store" in no_lock(first)
 
@@ -195,10 +194,11 @@ def test_a_clone_has_no_lock_until_a_person_takes_over(tmp_path):
     clone = opened(tmp_path / "clone", randomness=Counter("clone"))
     assert "has never locked" in no_lock(clone)
     view = original.leases.acquire("prod", "ada", "x", 60.0)
-    new = take_over(clone, Counter("taken"))
+    before = clone.layout.marker.read_bytes()
+    clone.leases.take_over()
     clone.leases.acquire("prod", "bob", "x", 60.0)
     (tmp_path / "ichor" / ".ichor-store").write_bytes((tmp_path / "clone" / ".ichor-store").read_bytes())  # git pull
-    assert new in (tmp_path / "ichor" / ".ichor-store").read_text()
+    assert before != clone.layout.marker.read_bytes()
     no_lock(original)
     with pytest.raises(TalosError, match="NoLock"):
         original.leases.renew(view)
@@ -226,7 +226,7 @@ def test_a_missing_or_broken_id_is_no_lock(tmp_path, damage):
     store.create(machine(1))
     damage(tmp_path / "ichor")
     no_lock(opened(tmp_path / "ichor"))
-    take_over(store, Counter("taken"))
+    store.leases.take_over()
     store.leases.acquire("prod", "ada", "x", 60.0)
 
 
