@@ -21,7 +21,7 @@ _TIME = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9
 _LABEL_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z")
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?\Z")
 _PIN = re.compile(r"([A-Za-z0-9+/]{43}=|[0-9a-fA-F]{64}|([0-9a-fA-F]{2}:){31}[0-9a-fA-F]{2})\Z")
-_LINK = re.compile(r"[^\s/]{1,64}\Z")
+_LINK = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:@-]{0,63}\Z")
 _CRON = re.compile(r"[0-9*,/-]+(\s+[0-9*,/A-Za-z-]+){4}\Z")
 
 
