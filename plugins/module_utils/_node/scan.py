@@ -22,6 +22,7 @@ from .._model.observations import Endpoint, Probe
 from . import open_files
 from .dial import socket_address
 from .failures import SAYINGS, tls_reason
+from .neighbours import Neighbours, read_neighbours
 from .poller import new_poller
 from .probing import identify, probe
 from .resolve import Resolver, literal_address
@@ -33,6 +34,8 @@ NEIGHBOUR_WAIT = 3.0
 HANDSHAKES = 128
 #: Connects in one go before the event loop may do something else.
 _BURST = 128
+#: Seconds between two rounds of connects where a rate is set: several go at once, rather than one by one.
+_SLICE = 0.005
 #: A full neighbour table or no buffer: the address waits and is tried again.
 _TRY_AGAIN = (errno.ENOBUFS, errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL)
 
@@ -41,8 +44,9 @@ async def scan(targets: Sequence[Endpoint], resolver: Resolver, context: ssl.SSL
                timeout: float) -> AsyncIterator[Probe]:
     """One Probe for each target, as they arrive.
 
-    `rate`: new connections a second, 0 for as many as go; `unresolved`: connects without an answer at once (0: no
-    limit but the open files); `timeout`: seconds for a connect, and again for the handshake of an open port.
+    `rate`: new connections a second, 0 for as many as go; `unresolved`: fewer neighbours than this are without an answer at
+    once (0: no limit but that of open files, which always holds); `timeout`: seconds for a connect, and again for the
+    handshake of an open port.
     """
     run = _Scan(targets, resolver, context, rate, unresolved, timeout)
     work = asyncio.ensure_future(run.work())
@@ -68,13 +72,15 @@ class _Scan:
         self._context = context
         self._rate = rate
         self._timeout = timeout
-        most = max(1, open_files.room() - HANDSHAKES * 2)
-        self._limit = min(unresolved, most) if unresolved > 0 else most
+        self._most = max(1, open_files.room() - HANDSHAKES * 2)
+        self._limit = max(1, unresolved - 1) if unresolved > 0 else self._most
+        self._neighbours = read_neighbours() if unresolved > 0 else Neighbours(())
         self._loop = asyncio.get_running_loop()
         self._screen = Screen(resolver.rules)
         self._sayings: dict[int, tuple[str, str]] = {}  # by errno: reason, and the sentence with a place for the address
         self._poller = new_poller()
         self._open: dict[int, tuple[float, socket.socket, Endpoint]] = {}  # by descriptor, in the order of their deadlines
+        self._near: set[int] = set()  # those of them that are neighbours
         self._lingering: deque[float] = deque()  # until when a silent neighbour still counts as unresolved
         self._handshakes: set[asyncio.Task[None]] = set()
         self._slots = asyncio.Semaphore(HANDSHAKES)
@@ -93,7 +99,7 @@ class _Scan:
             while self._lingering and self._lingering[0] <= now:
                 self._lingering.popleft()
             tried = 0
-            while waiting and tried < allowed and len(self._open) + len(self._lingering) < self._limit:
+            while waiting and tried < allowed and self._has_room():
                 endpoint = waiting.popleft()
                 tried += 1
                 if not self._start(endpoint, now):
@@ -163,6 +169,8 @@ class _Scan:
             descriptor = sock.fileno()
             self._open[descriptor] = (now + self._timeout, sock, endpoint)
             self._poller.register(descriptor)
+            if self._neighbours.routes != () and self._neighbours.has(endpoint.host):
+                self._near.add(descriptor)
             return True
         if code == 0:
             self._task(self._identify(endpoint, sock))
@@ -177,6 +185,7 @@ class _Scan:
         """Take what has been answered."""
         for descriptor in self._poller.ready():
             dummy_end, sock, endpoint = self._open.pop(descriptor)
+            self._near.discard(descriptor)
             code = sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
             if code == 0 or not self._poller.forgets:
                 self._poller.unregister(descriptor)
@@ -195,8 +204,9 @@ class _Scan:
             del self._open[descriptor]
             self._poller.unregister(descriptor)
             sock.close()
-            if NEIGHBOUR_WAIT > self._timeout:
+            if descriptor in self._near and NEIGHBOUR_WAIT > self._timeout:
                 self._lingering.append(end + NEIGHBOUR_WAIT - self._timeout)
+            self._near.discard(descriptor)
             self._closed(endpoint, errno.ETIMEDOUT)
 
     async def _pause(self, waiting: bool, tried: int, begun: float, started: int) -> None:
@@ -206,8 +216,8 @@ class _Scan:
             return
         now = self._loop.time()
         wake = next(iter(self._open.values()))[0] if self._open else now + self._timeout
-        if waiting and len(self._open) + len(self._lingering) < self._limit and self._rate > 0:
-            wake = min(wake, begun + started / self._rate)
+        if waiting and self._has_room() and self._rate > 0:
+            wake = min(wake, max(begun + started / self._rate, now + _SLICE))
         elif waiting and self._lingering:
             wake = min(wake, self._lingering[0])
         elif not waiting and not self._open:
@@ -225,6 +235,9 @@ class _Scan:
             reason = tls_reason(OSError(code, ""))
             saying = self._sayings[code] = reason, SAYINGS[reason].message.replace("{seconds}", f"{self._timeout:g}")
         self.found.append(Probe(endpoint, "NotListening", None, saying[0], saying[1].replace("{node}", str(endpoint))))
+
+    def _has_room(self) -> bool:
+        return len(self._open) < self._most and len(self._near) + len(self._lingering) < self._limit
 
     def _tell(self, found: Probe) -> None:
         self.found.append(found)

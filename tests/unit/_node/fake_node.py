@@ -30,7 +30,8 @@ class FakeNode:
     """`answers` maps a path to a function from the request to one message, or a list of them for a stream; raise Refusal for a status.
 
     `calls` lists the paths that arrived, `connections` counts TLS handshakes that were completed, `bytes_in` what was
-    decrypted. `raw(reader, writer)` speaks in the place of gRPC, whatever it says. Without `client_ca` it is a node in maintenance mode, else one that requires a client certificate.
+    decrypted. `raw(reader, writer)` speaks in the place of gRPC, whatever it says.
+    Without `client_ca` it is a node in maintenance mode, else one that requires a client certificate.
     """
 
     def __init__(self, certificate, key, answers=None, client_ca=None, maximum=ssl.TLSVersion.TLSv1_3, alpn=("h2",), raw=None):

@@ -23,7 +23,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.dialling import
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import PROBE_KINDS, Endpoint
 from ansible_collections.ichor.talos.plugins.module_utils._model.timing import Timing
-from ansible_collections.ichor.talos.plugins.module_utils._node import poller, resolve
+from ansible_collections.ichor.talos.plugins.module_utils._node import neighbours, poller, resolve
 from ansible_collections.ichor.talos.plugins.module_utils._node.nodes import TalosNodes
 from ansible_collections.ichor.talos.plugins.module_utils._node.screen import Screen
 
@@ -136,18 +136,34 @@ def test_unresolved_is_a_limit(monkeypatch):
 
     def count(self, waiting, tried, begun, started):
         nonlocal most
-        most = max(most, len(self._open))
+        most = max(most, len(self._near) + len(self._lingering))
         return pause(self, waiting, tried, begun, started)
 
     from ansible_collections.ichor.talos.plugins.module_utils._node import scan
     pause = scan._Scan._pause
     monkeypatch.setattr(scan._Scan, "_pause", count)
-    monkeypatch.setattr(scan, "NEIGHBOUR_WAIT", 0.0)
+    monkeypatch.setattr(scan, "NEIGHBOUR_WAIT", 0.2)
+    monkeypatch.setattr(scan, "read_neighbours", lambda: neighbours.Neighbours(None))
     with full_backlog() as endpoint:
         async def run():
             return [probe async for probe in nodes().scan([endpoint] * 20, rate=0, unresolved=8, timeout=0.1)]
         assert len(asyncio.run(run())) == 20
-    assert most == 8
+    assert most == 7
+
+
+def test_only_neighbours_are_held_back(tmp_path):
+    table = tmp_path / "route"
+    table.write_text(
+        "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n"
+        "eth0\t00000000\t0101A8C0\t0003\t0\t0\t0\t00000000\t0\t0\t0\n"
+        "eth0\t0001A8C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\t0\t0\t0\n"
+        "eth0\t8001A8C0\t0501A8C0\t0003\t0\t0\t0\t80FFFFFF\t0\t0\t0\n"
+        "eth1\t0000000A\t00000000\t0000\t0\t0\t0\t000000FF\t0\t0\t0\n", encoding="ascii")
+    found = neighbours.read_neighbours(str(table))
+    assert [host for host in ("192.168.1.7", "192.168.1.200", "192.168.2.1", "10.1.1.1", "fe80::1") if found.has(host)] == ["192.168.1.7", "fe80::1"]
+    assert neighbours.read_neighbours(str(tmp_path / "none")).has("10.1.1.1")
+    table.write_text("garbage\nx y z 1 0 0 0 zz\n", encoding="ascii")
+    assert neighbours.read_neighbours(str(table)).has("10.1.1.1")
 
 
 def test_the_rate_is_a_limit():
