@@ -22,6 +22,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.identity import
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import (
     ApplyReply, Certificate, Disk, Endpoint, EtcdMember, EtcdStatus, NodeFacts, ServiceState, StageReading,
 )
+from ansible_collections.ichor.talos.plugins.module_utils._model.moments import moment
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Present
 from ansible_collections.ichor.talos.plugins.module_utils._model.plan import Plan
 from ansible_collections.ichor.talos.plugins.module_utils._model.ports import Actor, LeaseView, Ports
@@ -86,9 +87,9 @@ class Node:
     learner: bool = False
     config: bytes = b""
     boot: str = "boot-1"
-    #: Raised by the next apply, before or after the node stored.
-    refuse: TalosError | None = None
-    lose: TalosError | None = None
+    #: Raised by the next applies, before or after the node stored.
+    refuse: list[TalosError] = field(default_factory=list)
+    lose: list[TalosError] = field(default_factory=list)
     bootstrap_error: TalosError | None = None
     after_apply: str = "closed"
 
@@ -108,7 +109,7 @@ class Session:
         await self._world.boundary(f"{rpc} {self._node.name}")
         node = self._node
         alive = node.mode == ("maintenance" if self.maintenance else "running")
-        if not alive or self._world.nodes.get(self.endpoint) is not node or (self.maintenance and node.certificate != self.certificate):
+        if not alive or self._world.nodes.get(self.endpoint) is not node:
             raise error("ConnectionLost", self.endpoint)
         return node
 
@@ -154,14 +155,12 @@ class Session:
     async def apply(self, config: bytes, mode: str) -> ApplyReply:
         node = await self._call("apply")
         self._world.received.append((node.name, node.identity.uuid, self.certificate.fingerprint, hashlib.sha256(config).hexdigest(), mode))
-        if node.refuse is not None:
-            refusal, node.refuse = node.refuse, None
-            raise refusal
+        if node.refuse:
+            raise node.refuse.pop(0)
         self._world.accepted.append(node.name)
         node.config, node.mode = config, node.after_apply
-        if node.lose is not None:
-            lost, node.lose = node.lose, None
-            raise lost
+        if node.lose:
+            raise node.lose.pop(0)
         await self._world.boundary(f"apply answered {node.name}")
         return ApplyReply("NO_REBOOT", "Applied configuration without a reboot")
 
@@ -175,9 +174,8 @@ class Session:
             raise error("AlreadyExists", self.endpoint)
         node.stage, node.ready, node.etcd, node.leader = "running", True, "Running", f"{node.name}-id"
         node.members = (EtcdMember(f"{node.name}-id", node.name, (f"https://{self.endpoint.host}:2380",)),)
-        if node.lose is not None:
-            lost, node.lose = node.lose, None
-            raise lost
+        if node.lose:
+            raise node.lose.pop(0)
 
 
 def error(reason: str, endpoint: Endpoint | str = "10.0.0.1:50000", detail: str = "") -> TalosError:
@@ -243,7 +241,7 @@ class Leases:
         if self.refuse:
             raise TalosError(self.refuse, "There is no lock.", "Take over.")
         view = self.held.get(name)
-        if view is not None:
+        if view is not None and view.holder not in self._world.dead:
             raise TalosError("LockHeld", f"The lock of {name} is held by {view.holder}.", "Wait.")
         self.held[name] = LeaseView(name, holder, purpose, self._world.clock.now(), self._world.clock.now(), duration, "1")
         return self.held[name]
@@ -257,6 +255,7 @@ class Leases:
         return self.held[lease.name]
 
     def release(self, lease: LeaseView) -> None:
+        self._world.write(f"release {lease.name}")
         view = self.held.get(lease.name)
         if view is not None and view.version == lease.version:
             del self.held[lease.name]
@@ -321,6 +320,7 @@ class World:
         self.open: dict[Endpoint, int] = {}
         self.most_open: dict[Endpoint, int] = {}
         self.trace: list[str] = []
+        self.dead: set[str] = set()
         self.hook: Callable[[int, str], None] = lambda number, what: None
 
     async def boundary(self, what: str) -> None:
@@ -373,7 +373,7 @@ def config(role: str = "worker", hostname: str = "", disk: str = "/dev/sda", ext
 def machine_record(name: str, number: int, role: str = "worker", *, status: Mapping[str, object] | None = None, **spec: object) -> Record:
     """An approved machine with a pin, at 10.0.0.<number>."""
     values: dict[str, object] = {
-        "clusterRef": "prod", "identity": {"uuid": uuid(number), "serial": f"SER-{number}", "macs": [f"52:54:00:00:00:{number:02x}"]},
+        "clusterRef": "prod", "identity": {"uuid": uuid(number), "serial": f"SER-{number}", "macs": [f"00:1c:42:00:00:{number:02x}"]},
         "endpoint": f"10.0.0.{number}:50000", "approvalState": "approved", "approvedBy": "anna", "approvedVia": "anna",
         "approvedAt": "2023-11-14T00:00:00Z", "role": role, "hostname": name, "approvedDisk": {"wwid": "wwid-sda", "size": 10 ** 11},
     }
@@ -394,7 +394,7 @@ def uuid(number: int) -> str:
 
 
 def identity(number: int) -> Identity:
-    return Identity(uuid(number), f"SER-{number}", (f"52:54:00:00:00:{number:02x}",))
+    return Identity(uuid(number), f"SER-{number}", (f"00:1c:42:00:00:{number:02x}",))
 
 
 def place(world: World, name: str, number: int, role: str = "worker", *, record: bool = True, **spec: object) -> Node:
