@@ -147,5 +147,6 @@ def channel_options(authority: str, answer_limit: int) -> list[tuple[str, Any]]:
         ("grpc.compression_enabled_algorithms_bitset", 1),
         ("grpc.http2.bdp_probe", 0),
         ("grpc.enable_http_proxy", 0),
+        ("grpc.client_idle_timeout_ms", 2**31 - 1),
         ("grpc.service_config_disable_resolution", 1),
     ]

@@ -21,15 +21,20 @@ _TABLES = ("gpt", "dos", "mbr")
 Items = tuple[tuple[str, Any], ...]
 
 
-def disks(found: Items, volumes: Items) -> tuple[Disk, ...]:
-    """Disks with what is on them. A disk that carries an ISO file system is what a machine was booted from."""
+#: Contents of a disk where the discovered volumes could not be read: such a disk is never taken for a blank one.
+CONTENTS_UNKNOWN = ("unknown",)
+
+
+def disks(found: Items, volumes: Items | None) -> tuple[Disk, ...]:
+    """Disks with what is on them (`volumes` None: not known). One with an ISO file system is what a machine was booted from."""
     on_disk: dict[str, list[Any]] = {}
-    for dummy, volume in volumes:
+    for dummy, volume in volumes or ():
         on_disk.setdefault(volume.parent_dev_path or volume.dev_path, []).append(volume)
-    return tuple(_disk(name, spec, on_disk.get(spec.dev_path, [])) for name, spec in clean.capped(found))
+    return tuple(
+        _disk(name, spec, on_disk.get(spec.dev_path, []) if volumes is not None else None) for name, spec in clean.capped(found))
 
 
-def _disk(name: str, spec: Any, volumes: list[Any]) -> Disk:
+def _disk(name: str, spec: Any, volumes: list[Any] | None) -> Disk:
     bus_path = clean.text(spec.bus_path)
     transport = clean.text(spec.transport).lower()
     return Disk(
@@ -38,9 +43,9 @@ def _disk(name: str, spec: Any, volumes: list[Any]) -> Disk:
         transport=transport, modalias=clean.text(spec.modalias), subsystem=clean.text(spec.sub_system),
         rotational=spec.rotational, readonly=spec.readonly, cdrom=spec.cdrom,
         usb=transport == "usb" or "/usb" in bus_path.lower(),
-        boot_medium=any(volume.name == "iso9660" for volume in volumes),
+        boot_medium=any(volume.name == "iso9660" for volume in volumes or ()),
         symlinks=clean.texts(spec.symlinks),
-        contents=_contents(volumes),
+        contents=CONTENTS_UNKNOWN if volumes is None else _contents(volumes),
     )
 
 

@@ -167,7 +167,8 @@ class NodeSession:
 def _disks(found: Observed[reads.Items], volumes: Observed[reads.Items]) -> Observed[tuple[Disk, ...]]:
     if not isinstance(found, Present):
         return found
-    return Present(reads.disks(found.value, value_or(volumes, ())), found.source)
+    known = None if isinstance(volumes, Unknown) else value_or(volumes, ())
+    return Present(reads.disks(found.value, known), found.source)
 
 
 def _partitions(volumes: Observed[reads.Items]) -> Observed[tuple[Partition, ...]]:

@@ -89,6 +89,11 @@ def test_disks_say_what_is_on_them():
     assert len(reads.partitions(volumes)) == 3
 
 
+def test_a_disk_whose_volumes_cannot_be_read_is_not_blank():
+    (found,) = reads.disks((("sda", disk(dev_path="/dev/sda")),), None)
+    assert found.contents == ("unknown",) and not found.boot_medium
+
+
 def test_links():
     link = messages.spec_class("network.LinkStatusSpec")
     mac = bytes.fromhex("001122334455")
