@@ -10,6 +10,7 @@ from .records import MACHINE, Record, text_at
 
 #: Labels and annotations by which Argo CD and Flux mark what they keep in step with git, and their name.
 _TRACKING = {
+    "app.kubernetes.io/instance": "Argo CD",  # its own default; Helm sets it too, and undoes changes likewise
     "argocd.argoproj.io/instance": "Argo CD",
     "argocd.argoproj.io/tracking-id": "Argo CD",
     "kustomize.toolkit.fluxcd.io/name": "Flux",

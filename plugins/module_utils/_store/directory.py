@@ -64,11 +64,12 @@ class DirectoryStore:
 
     def get(self, kind: str, name: str) -> Record | None:
         """The record, or None. Raises TalosError `RecordBroken` for a file that cannot be read as one."""
-        path = self.layout.spec(kind, name)
-        content = files.read_bytes(path)
-        if content is None:
-            return None
-        return self._record(self._parse(kind, name, content), self._state(kind, name))
+        try:
+            return self._load(kind, name)
+        except YamlProblem as problem:
+            raise _broken(self.layout.spec(kind, name), problem.line, problem.message) from None
+        except StateBroken as problem:
+            raise _broken(self.layout.status(kind, name), problem.line, problem.message) from None
 
     def list(self, kind: str) -> Listing:
         """All records of a kind, what is broken, and the approved machines whose file has vanished."""
@@ -80,7 +81,7 @@ class DirectoryStore:
             try:
                 if path.suffix != ".yaml":
                     raise YamlProblem(f"the file has to be called {name}.yaml")
-                record = self._listed(kind, name)
+                record = self._load(kind, name)
             except YamlProblem as problem:
                 broken.append(Broken(kind, name, str(path), problem.line, problem.message))
             except StateBroken as problem:
@@ -93,12 +94,18 @@ class DirectoryStore:
                 records += [record] if record is not None else []
         return Listing(tuple(records), tuple(broken), tuple(self._vanished(kind, names)))
 
-    def _listed(self, kind: str, name: str) -> Record | None:
+    def _load(self, kind: str, name: str) -> Record | None:
+        """Spec and status that belong together, read without the lock: where no status fits, a writer may be between the two
+        files, so the spec is looked at again. Raises YamlProblem, StateBroken, TalosError."""
         path = self.layout.spec(kind, name)
         content = files.read_bytes(path)
-        if content is None:
-            return None  # removed since the folder was listed
-        return self._record(self._read(kind, name, content), self._read_state(kind, name))
+        while content is not None:
+            record = self._record(self._read(kind, name, content), self._read_state(kind, name))
+            again = content if record.status_version else files.read_bytes(path)
+            if again == content:
+                return record
+            content = again
+        return None
 
     def _vanished(self, kind: str, names: set[str]) -> Iterator[str]:
         if kind == MACHINE:

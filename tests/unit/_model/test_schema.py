@@ -14,7 +14,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.records import 
 from ansible_collections.ichor.talos.plugins.module_utils._model.schema import SCHEMAS, validate, validate_status
 from ansible_collections.ichor.talos.plugins.module_utils._model.schema_formats import FORMATS
 from ansible_collections.ichor.talos.plugins.module_utils._model.schema_rules import RULES, Context, broken_rules
-from ansible_collections.ichor.talos.plugins.module_utils._model.schema_types import Block, Field, ListOf, MapOf, Open, Text, Whole
+from ansible_collections.ichor.talos.plugins.module_utils._model.schema_types import Block, Field, ListOf, MapOf, Open, Text, Truth, Whole
 
 PIN = "5dJXQ0mlS8V1nYsNCdMnqHGRVzLt6RzMyoMVYKhM1QA="
 
@@ -259,14 +259,16 @@ def test_sent_is_whatever_may_have_been_sent():
 
 def test_what_gitops_tools_mark():
     assert tracked_by(record(CLUSTER)) == ""
-    assert tracked_by(record(CLUSTER, labels={"app.kubernetes.io/instance": "x", "argocd.argoproj.io/instance": ""})) == ""
+    assert tracked_by(record(CLUSTER, labels={"app.kubernetes.io/name": "x", "argocd.argoproj.io/instance": ""})) == ""
+    assert tracked_by(record(CLUSTER, labels={"app.kubernetes.io/instance": "x"})) == "Argo CD"
     assert tracked_by(record(CLUSTER, labels={"argocd.argoproj.io/instance": "x"})) == "Argo CD"
     assert tracked_by(record(CLUSTER, annotations={"kustomize.toolkit.fluxcd.io/name": "x"})) == "Flux"
 
 
 def test_a_status_is_known_field_by_field():
     assert validate_status(record(MACHINE, status={"stage": "running", "conditions": [
-        {"type": "Ready", "status": "True", "reason": "Converged", "message": "", "observedGeneration": 1, "lastTransitionTime": "2026-09-21T14:13:20Z"}]})) == ()
+        {"type": "Ready", "status": "True", "reason": "Converged", "message": "", "observedGeneration": 1,
+         "lastTransitionTime": "2026-09-21T14:13:20Z"}]})) == ()
     assert [problem.where for problem in validate_status(record(MACHINE, status={"colour": "red"}))] == ["status.colour"]
 
 
@@ -282,5 +284,5 @@ def test_every_field_has_words_for_a_person():
 
     for schema in SCHEMAS.values():
         for name, field in (*fields(schema.spec), *fields(schema.status)):
-            assert isinstance(field, Field) and field.doc.endswith(".") and isinstance(field.type, (Text, Whole, ListOf, MapOf, Open, Block)) or \
-                type(field.type).__name__ == "Truth", name
+            assert isinstance(field, Field) and field.doc.endswith("."), name
+            assert isinstance(field.type, (Text, Whole, Truth, ListOf, MapOf, Open, Block)), name

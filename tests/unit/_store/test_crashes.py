@@ -164,7 +164,9 @@ def test_a_writer_killed_at_any_call_leaves_the_old_or_the_new(action, template,
     assert False in seen
 
 
-REASONS = ((errno.ENOSPC, "StoreFull"), (errno.EROFS, "StoreReadOnly"), (errno.EDQUOT, "StoreFull"), (errno.EACCES, "StoreReadOnly"), (errno.EIO, "StoreUnreachable"))
+REASONS = (
+    (errno.ENOSPC, "StoreFull"), (errno.EROFS, "StoreReadOnly"), (errno.EDQUOT, "StoreFull"), (errno.EACCES, "StoreReadOnly"), (errno.EIO, "StoreUnreachable"),
+)
 
 
 @pytest.mark.parametrize("action", ACTIONS)

@@ -103,7 +103,9 @@ def test_all_kinds_have_a_folder_and_are_listed_by_name(store):
     records = [
         cluster(), machine(2), machine(1),
         Record(CONFIG_PATCH, "p", {"clusterRef": "prod", "layer": "cluster", "documents": [{"kind": "SysctlConfig"}]}),
-        Record(RECLAIM, "r", {"address": "192.0.2.9", "clusterRef": "prod", "confirmUUID": machine(9).spec["identity"]["uuid"], "notAfter": "2026-10-01T00:00:00Z"}),
+        Record(RECLAIM, "r", {
+            "address": "192.0.2.9", "clusterRef": "prod", "confirmUUID": machine(9).spec["identity"]["uuid"], "notAfter": "2026-10-01T00:00:00Z",
+        }),
         Record(BACKUP, "b", {"clusterRef": "prod", "destination": {"file": {"path": "/backups"}}}),
     ]
     for record in records:
@@ -410,6 +412,25 @@ def test_files_that_are_no_records(store):
     assert [record.name for record in listing.records] == ["m1"]
     assert [(entry.name, entry.message) for entry in listing.broken] == [
         ("Upper", "'Upper' cannot name a record."), ("m3", "the file has to be called m3.yaml")]
+
+
+def test_a_reader_between_the_two_files_of_a_writer_looks_again(store, monkeypatch):
+    read = store.create(machine(1, {"stage": "maintenance"}))
+    reader = opened(store.layout.tree)
+    real = reader._read_state
+    acts = [lambda: store.update(read, {**read.spec, "identity": {"serial": "other"}}), lambda: store.delete(store.get(MACHINE, "m1"))]
+
+    def read_state(kind, name):
+        if acts:
+            acts.pop(0)()
+        return real(kind, name)
+
+    monkeypatch.setattr(reader, "_read_state", read_state)
+    acts.insert(1, lambda: None)
+    found = reader.get(MACHINE, "m1")
+    assert (found.spec["identity"], found.status["stage"], found.status_set_aside) == ({"serial": "other"}, "maintenance", False)
+    assert reader.get(MACHINE, "m1") is None
+    assert acts == []
 
 
 # Events, deletion, moving.
