@@ -8,7 +8,7 @@
 WORKSHOP = sh tests/workshop/with-python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit lint runtime build clean
+.PHONY: help demo test unit lint vectors bench runtime build clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r target text; do printf '%-16s %s\n' "$$target" "$$text"; done
@@ -24,6 +24,12 @@ unit: ## the unit tests alone, in seconds
 
 lint: ## sanity, ansible-lint, types, rooms, documentation, changelog
 	@$(WORKSHOP) lint
+
+vectors: ## recorded rows against the emulated nodes: VECTORS=DIR, the project's own without it
+	@$(WORKSHOP) vectors "$(VECTORS)" $(ARGS)
+
+bench: ## figures, each a ratio against a bare alternative in the same run
+	@$(WORKSHOP) bench $(ARGS)
 
 runtime: ## meta/runtime.yml anew, after a module came or went
 	@$(WORKSHOP) runtime

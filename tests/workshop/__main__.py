@@ -8,17 +8,19 @@ from __future__ import annotations
 import sys
 
 from tests.lint import routing
-from tests.workshop import demo, galaxy, lint, suite
+from tests.workshop import galaxy, lint, programs, suite
 from tests.workshop.environments import EnvironmentFailed
 from tests.workshop.interpreters import MissingInterpreter
 
 TARGETS = {
+    "bench": programs.bench,
     "build": galaxy.build,
-    "demo": demo.run,
+    "demo": programs.demo,
     "lint": lint.run,
     "runtime": lambda unused: routing.main(["--write"]),
     "test": suite.everything,
     "unit": suite.unit,
+    "vectors": programs.vectors,
 }
 
 
