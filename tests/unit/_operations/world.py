@@ -101,8 +101,8 @@ class Node:
 class Session:
     """Implements the port `Session` for one connection."""
 
-    def __init__(self, world: World, node: Node, endpoint: Endpoint, maintenance: bool) -> None:
-        self._world, self._node = world, node
+    def __init__(self, world: World, node: Node, endpoint: Endpoint, maintenance: bool, pin: str = "") -> None:
+        self._world, self._node, self._pin = world, node, pin
         self.endpoint, self.maintenance, self.certificate = endpoint, maintenance, node.certificate
 
     async def _call(self, rpc: str) -> Node:
@@ -154,6 +154,8 @@ class Session:
 
     async def apply(self, config: bytes, mode: str) -> ApplyReply:
         node = await self._call("apply")
+        if not self.certificate.matches(self._pin):
+            self._world.unpinned.append(node.name)
         self._world.received.append((node.name, node.identity.uuid, self.certificate.fingerprint, hashlib.sha256(config).hexdigest(), mode))
         if node.refuse:
             raise node.refuse.pop(0)
@@ -201,7 +203,7 @@ class Nodes:
         self._world.open[endpoint] = self._world.open.get(endpoint, 0) + 1
         self._world.most_open[endpoint] = max(self._world.most_open.get(endpoint, 0), self._world.open[endpoint])
         try:
-            yield Session(self._world, node, endpoint, True)
+            yield Session(self._world, node, endpoint, True, pin)
         finally:
             self._world.open[endpoint] -= 1
 
@@ -315,6 +317,8 @@ class World:
         self.nodes: dict[Endpoint, Node] = {}
         self.received: list[tuple[str, str, str, str, str]] = []
         self.accepted: list[str] = []
+        #: Nodes that were sent bytes on a connection that no pin was asked for.
+        self.unpinned: list[str] = []
         self.bootstraps: list[str] = []
         self.lines: list[str] = []
         self.open: dict[Endpoint, int] = {}
