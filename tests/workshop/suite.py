@@ -22,17 +22,11 @@ def unit(arguments: list[str]) -> int:
 
 
 def everything(arguments: list[str]) -> int:
-    """Lint, then every test with each interpreter of the run; the first failure ends it."""
-    interpreters = chosen()
-    environments = [for_tests(interpreter) for interpreter in interpreters]
-    if status := lint.run([]):
-        return status
-    if status := _parts(environments[-1]):
-        return status
-    for environment in environments:
-        if status := _pytest(environment, _with_default("tests", arguments)):
-            return status
-    return 0
+    """Lint, then every test with each interpreter of the run. Each is carried out whatever came of the one before it."""
+    environments = [for_tests(interpreter) for interpreter in chosen()]
+    failures = [lint.run([]), _parts(environments[-1])]
+    failures += [_pytest(environment, _with_default("tests", arguments)) for environment in environments]
+    return int(any(failures))
 
 
 def _with_default(folder: str, arguments: list[str]) -> list[str]:
