@@ -20,23 +20,24 @@ class RunGate:
     """Implements the port `Gate`.
 
     `expect` is an approved plan's id, `saved` the plans of this module in a plan file (None without a file). `show` takes
-    a line. `plans` holds every plan that came through, the first being the task's plan.
+    a line; `tell_empty` False leaves out that there is nothing to do, for modules that only look. `plans` holds every plan that came through, the first being the task's plan.
     """
 
     def __init__(self, module: str, *, check: bool, show: Callable[[str], None], expect: str = "",
-                 saved: Sequence[SavedPlan] | None = None) -> None:
+                 saved: Sequence[SavedPlan] | None = None, tell_empty: bool = True) -> None:
         self._module = module
         self._check = check
         self._show = show
         self._expect = expect.strip()
         self._saved = saved
+        self._tell_empty = tell_empty
         self._approved: dict[str, SavedStep] | None = None
         self._shown = ""
         self.plans: list[Plan] = []
 
     def __call__(self, plan: Plan) -> Plan:
         text = "\n".join(plan_lines(plan, self._check))
-        if text != self._shown:
+        if text != self._shown and (self._tell_empty or plan != Plan()):
             self._shown = text
             for line in text.splitlines():
                 self._show(line)

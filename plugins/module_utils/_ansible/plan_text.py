@@ -7,33 +7,43 @@
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Mapping
 
 from .._model.plan import Plan, Refusal, Step, Wait
 from .._model.records import Json
 
 SHORT_ID = 12
+WIDTH = 116
 
 
 def plan_lines(plan: Plan, check: bool) -> list[str]:
-    """Steps with their reasons, refusals, warnings and waits; one line each, two for a step."""
-    lines = [_head(plan, check)]
+    """Steps with their reasons, refusals, warnings and waits, wrapped so that they can be read in a terminal."""
+    lines = [_head(plan, check)] if plan.steps or plan == Plan() else []
     for number, step in enumerate(plan.steps, 1):
-        lines.append(f"  {number}. {step_line(step)}")
-        lines.append(f"     because {step.why}" if step.why else "")
-        lines.extend(f"     waits for {wait_text(wait)}" for wait in step.waits_for)
+        lines += _wrapped(f"  {number}. ", step_line(step))
+        if step.why:
+            lines += _wrapped("     because ", step.why)
+        for wait in step.waits_for:
+            lines += _wrapped("     waits for ", wait_text(wait))
     for refusal in plan.refusals:
-        lines.append(f"  refused: {refusal_line(refusal)}")
+        lines += _wrapped("  refused: ", refusal_line(refusal))
     for warning in plan.warnings:
-        lines.append(f"  warning: {_of(str(warning.target))}{warning.message}")
+        lines += _wrapped("  warning: ", f"{_of(str(warning.target))}{warning.message}")
     for wait in plan.waits:
-        lines.append(f"  waits for {wait_text(wait)}")
-    return [line for line in lines if line]
+        lines += _wrapped("  would wait for " if check else "  waits for ", wait_text(wait))
+    return lines
+
+
+def _wrapped(head: str, text: str) -> list[str]:
+    """Head and text, its further lines indented; a fingerprint or an address is never cut."""
+    return textwrap.wrap(text, WIDTH, initial_indent=head, subsequent_indent=" " * (len(head) - len(head.lstrip()) + 2),
+                         break_long_words=False, break_on_hyphens=False)
 
 
 def _head(plan: Plan, check: bool) -> str:
     if not plan.steps:
-        return "Plan: nothing to do."
+        return "Nothing to do."
     count = "1 step" if len(plan.steps) == 1 else f"{len(plan.steps)} steps"
     return f"Plan {plan.id[:SHORT_ID]}, {count}{' (check mode: nothing is done)' if check else ''}:"
 

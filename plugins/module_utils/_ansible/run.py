@@ -224,7 +224,8 @@ class _Run:
         saved = None
         if "plan_file" in options:
             saved = [plan for plan in saved_plan.read(options.text("plan_file")) if plan.module == module.short_name]
-        return RunGate(module.short_name, check=module.check_mode, show=self.show, expect=expect, saved=saved)
+        return RunGate(module.short_name, check=module.check_mode, show=self.show, expect=expect, saved=saved,
+                       tell_empty="plan" in self._spec.groups)
 
     def _keep_plans(self, options: Options, gate: RunGate, executed: Sequence[str], run: str) -> None:
         if "save_plan" in options and gate.plans:

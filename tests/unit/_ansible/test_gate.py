@@ -16,7 +16,7 @@ import pytest
 
 from ansible_collections.ichor.talos.plugins.module_utils._ansible import saved_plan
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.gate import RunGate
-from ansible_collections.ichor.talos.plugins.module_utils._ansible.plan_text import duration, plan_lines
+from ansible_collections.ichor.talos.plugins.module_utils._ansible.plan_text import WIDTH, duration, plan_lines
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._model.plan import Plan, Refusal, Step, Target, Wait, Warn
 
@@ -52,9 +52,18 @@ def test_a_plan_reads_as_lines() -> None:
         "  2. apply config: two at 10.0.0.1:50000 [wipe, cannot be undone]", "     because two was never sent one",
         "  refused: three: Somebody holds the lock. Wait. [LockHeld]",
         "  warning: one: its disk carries ext4.",
-        "  waits for two: the lease (up to 5 min)",
+        "  would wait for two: the lease (up to 5 min)",
     ]
-    assert plan_lines(Plan(), check=False) == ["Plan: nothing to do."]
+    assert plan_lines(Plan(), check=False) == ["Nothing to do."]
+    assert plan_lines(Plan(waits=PLAN.waits), check=False) == ["  waits for two: the lease (up to 5 min)"]
+
+
+def test_long_texts_are_wrapped_and_no_fingerprint_is_cut() -> None:
+    fingerprint = "t4gzgTmkTqJXUE8INabXHP/Vi/O+ED/4inEr2qoQGEA="
+    lines = plan_lines(Plan(refusals=(Refusal(Target(name="one"), "MaintenanceIdentityChanged", f"It is {fingerprint}. " * 5),)), check=False)
+    assert all(len(line) <= WIDTH for line in lines) and len(lines) > 2
+    assert sum(line.count(fingerprint) for line in lines) == 5
+    assert lines[1].startswith("    ")
 
 
 @pytest.mark.parametrize(("seconds", "text"), [(0.2, "0.2 s"), (5, "5 s"), (119, "119 s"), (120, "2 min"), (150, "2 min 30 s"), (7200, "2 h"), (7500, "2 h 5 min")])
@@ -78,7 +87,7 @@ def test_a_plan_is_shown_again_only_when_it_is_another_one() -> None:
     checked(PLAN)
     assert len(lines) == count
     checked(Plan())
-    assert lines[-1] == "Plan: nothing to do."
+    assert lines[-1] == "Nothing to do."
 
 
 def test_an_expected_id_is_held_against_the_first_plan_and_its_remainder() -> None:
