@@ -39,3 +39,49 @@ def balanced(expression: str) -> bool:
         elif character in closing and (not stack or stack.pop() != closing[character]):
             return False
     return not stack
+
+
+_UNITS = frozenset({"KiB", "MiB", "GiB", "TiB", "PiB", "EiB", "kB", "MB", "GB", "TB", "PB", "EB"})
+_CLASSES = frozenset({"Besteffort", "Burstable", "Guaranteed", "Podruntime", "System"})
+_PRESSURE = frozenset(f"memory_{kind}_{span}" for kind in ("some", "full") for span in ("avg10", "avg60", "avg300", "total"))
+_USAGE = frozenset({"qos_memory_current", "qos_memory_peak", "qos_memory_max"})
+_TRIGGER = _PRESSURE | {f"qos_{name}" for name in _PRESSURE} | _USAGE
+#: The variables that an expression may use, by the place where it stands.
+DISK = frozenset({"disk", "system_disk"}) | _UNITS
+VOLUME = frozenset({"volume", "disk"}) | _UNITS
+LINK = frozenset({"link"})
+OOM_TRIGGER = _TRIGGER | {f"d_{name}" for name in _TRIGGER} | {"time_since_trigger"} | _UNITS | _CLASSES
+OOM_RANKING = frozenset({"memory_max", "memory_current", "memory_peak", "path", "class"}) | _UNITS | _CLASSES
+_ALWAYS = frozenset({
+    "true", "false", "null", "in", "bool", "bytes", "double", "duration", "dyn", "int", "list", "map", "string", "timestamp", "type", "uint", "null_type",
+    "optional", "google",
+})
+_MACROS = re.compile(r"\.(?:all|exists|exists_one|map|filter|transformList|transformMap|optMap|optFlatMap)\s*\(")
+_STRINGS = re.compile(r"'''.*?'''|\"\"\".*?\"\"\"|[rRbB]{0,2}'(?:\\.|[^'\\\n])*'|[rRbB]{0,2}\"(?:\\.|[^\"\\\n])*\"|//[^\n]*", re.DOTALL)
+_IDENTIFIER = re.compile(r"(?<![\w.])[A-Za-z_]\w*(?!\s*\(|\w)")
+
+
+def wrong_expression(text: str, variables: frozenset[str]) -> str:
+    """"" or what is wrong with an expression, in the words of CEL where it is a name that is not there.
+
+    Brackets and quotes are checked, and names of variables; types, fields and functions are left to Talos. An expression with
+    a macro (`exists` and the like) has variables of its own, so its names are left to Talos, too.
+    """
+    if not balanced(text):
+        return "Syntax error: brackets or quotes do not close"
+    bare = _STRINGS.sub(lambda found: " " * len(found.group(0)), text)
+    if _MACROS.search(bare):
+        return ""
+    wrong = []
+    for found in _IDENTIFIER.finditer(bare):
+        name = found.group(0)
+        before = bare[:found.start()].rstrip()
+        after = bare[found.end():].lstrip()
+        if name in variables or name in _ALWAYS or before.endswith(".") or before.endswith(("{", ",")) and after.startswith(":"):
+            continue
+        line = text.count("\n", 0, found.start())
+        column = found.start() - (text.rfind("\n", 0, found.start()) + 1)
+        shown = text.split("\n")[line]
+        wrong.append(
+            f"ERROR: <input>:{line + 1}:{column + 1}: undeclared reference to '{name}' (in container '')\n | {shown}\n | {'.' * column}^")
+    return "\n".join(wrong)

@@ -38,6 +38,13 @@ class Codec:
     zero: Any = None
     #: Whether a pointer to it is what Go has, so that a present zero is something else than nothing.
     pointer = False
+    #: Whether a document that has this field cannot be patched at all.
+    unmergeable = False
+
+    @property
+    def element(self) -> Any:
+        """What stands for a zero value in a list, where nothing can be left out."""
+        return self.zero
 
     def read(self, node: Node, reading: Reading) -> Any:
         raise NotImplementedError

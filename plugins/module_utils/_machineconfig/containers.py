@@ -29,10 +29,12 @@ class Field(NamedTuple):
 class Struct(Codec):
     """A structure; pointer says whether Go has a pointer to it, so that `{}` is something else than nothing."""
 
-    __slots__ = ("pointer", "_make", "_fields", "_by_name", "zero")
+    __slots__ = ("pointer", "_make", "_fields", "_by_name", "zero", "_decisive")
 
-    def __init__(self, make: Any, pointer: bool) -> None:
+    def __init__(self, make: Any, pointer: bool, decisive: tuple[str, ...] = ()) -> None:
+        """make: gives the fields. decisive: the fields that decide whether it is empty, where Talos looks at these only."""
         self.pointer = pointer
+        self._decisive = decisive
         self.zero = None
         self._make = make
         self._fields: tuple[Field, ...] | None = None
@@ -45,6 +47,10 @@ class Struct(Codec):
             self._fields = self._make()
             self._by_name = {field.name: field.codec for field in self._fields}
         return self._fields
+
+    @property
+    def element(self) -> Any:
+        return {}
 
     def field(self, name: str) -> Codec | None:
         if self._fields is None:
@@ -86,6 +92,8 @@ class Struct(Codec):
     def merge_into(self, left: dict[str, Any], right: dict[str, Any]) -> None:
         for field in self.fields:
             before, after = left.get(field.name), right.get(field.name)
+            if field.codec.unmergeable:
+                raise patch_failed("this Talos version cannot merge a patch into this document; delete it and give it anew", field.name)
             if before is None and after is None:
                 continue
             try:
@@ -100,7 +108,8 @@ class Struct(Codec):
     def empty(self, value: Any) -> bool:
         if self.pointer:
             return value is None
-        return value is None or all(field.codec.empty(value.get(field.name)) for field in self.fields)
+        return value is None or all(
+            field.codec.empty(value.get(field.name)) for field in self.fields if not self._decisive or field.name in self._decisive)
 
     def output(self, value: Any) -> Any:
         if value is None:
@@ -151,7 +160,7 @@ class ListOf(Codec):
             reading.path.append(str(index))
             value = self.item.read(inner, reading)
             reading.path.pop()
-            result.append({} if value is None and inner.kind == MAPPING else self.item.zero if value is None else value)
+            result.append(self.item.element if value is None else value)
         return result
 
     def merge(self, left: Any, right: Any) -> Any:

@@ -63,7 +63,7 @@ def wrong_address(text: str) -> str:
         if character == ".":
             return head + _wrong_ipv4(text)
         if character == ":":
-            return head + "unable to parse IP" if "%" in text else head + "each colon-separated field must have at least one digit"
+            return head + _wrong_ipv6(text)
         if character == "%":
             return head + "missing IPv6 address"
     return head + "unable to parse IP"
@@ -87,6 +87,46 @@ def _wrong_ipv4(text: str) -> str:
         else:
             return f"unexpected character (at {quote(text[position:])})"
     return "IPv4 address too short"
+
+
+def _wrong_ipv6(text: str) -> str:
+    """The first thing that Go's parser stumbles over, read from the left as it reads."""
+    rest = text.split("%", 1)[0]
+    if "%" in text and text.endswith("%"):
+        return "zone must be a non-empty string"
+    fields, ellipsis = 0, -1
+    if rest.startswith("::"):
+        ellipsis, rest = 0, rest[2:]
+        if not rest:
+            return "unable to parse IP"
+    while fields < 8:
+        digits = re.match("[0-9a-fA-F]*", rest)
+        group = digits.group(0) if digits else ""
+        if len(group) > 4:
+            return f"each group must have 4 or less digits (at {quote(rest)})"
+        if not group:
+            return f"each colon-separated field must have at least one digit (at {quote(rest)})"
+        after = rest[len(group):]
+        if after.startswith("."):
+            return f"embedded IPv4 address must replace the final 2 fields of the address (at {quote(rest)})"
+        fields += 1
+        rest = after
+        if not rest:
+            break
+        if rest[0] != ":":
+            return f"unexpected character, want colon (at {quote(rest)})"
+        if len(rest) == 1:
+            return f"colon must be followed by more characters (at {quote(rest)})"
+        rest = rest[1:]
+        if rest[0] == ":":
+            if ellipsis >= 0:
+                return f"multiple :: in address (at {quote(rest)})"
+            ellipsis, rest = fields, rest[1:]
+            if not rest:
+                break
+    if rest:
+        return f"trailing garbage after address (at {quote(rest)})"
+    return "address string too short" if ellipsis < 0 else "the :: must expand to at least one field of zeros"
 
 
 def wrong_prefix(text: str) -> str:
@@ -123,7 +163,7 @@ def wrong_endpoint(text: str) -> str:
 
 def wrong_host_port(text: str) -> str:
     """"" for `host:port`, else the words of Go's net package."""
-    head = f"address {text}: "
+    head = f"address {text}: " if text else ""
     if text.startswith("["):
         end = text.find("]")
         if end < 0:

@@ -79,10 +79,10 @@ def parse_bytes(text: str) -> int:
     found = _BYTES.match(text)
     number, unit = (found.group(1).replace(",", ""), found.group(2)) if found else ("", "")
     if not _DECIMAL.match(number) or len(number) > 40:
-        raise ValueError("not a size")
+        raise ValueError(f'strconv.ParseFloat: parsing "{number[:64]}": invalid syntax')
     factor = _BYTE_UNITS.get(unit.strip().lower())
     if factor is None:
-        raise ValueError("a size has an unknown unit")
+        raise ValueError(f"unhandled size name: {unit.strip().lower()[:32]}")
     size = int(float(number) * factor)
     if size >= 1 << 64:
         raise ValueError("the size is too large")

@@ -19,7 +19,7 @@ from .documents import Config, Document, arrange, decode, refuse_twice
 from .json_patch import refuse_json_patch
 from .problem import ConfigProblem
 from .schema import LEGACY, Kind, schema
-from .values import PemPair
+from .values import Args, Formed
 from .yaml_read import MAPPING, SCALAR, SEQUENCE, Node, read
 
 _STRICT_DUPLICATES = ("1.12", "1.13")
@@ -91,28 +91,17 @@ def _steps(nodes: Sequence[Node], version: str) -> tuple[Delete | Document, ...]
     return (*legacy_deletes, *legacy_documents, *others)
 
 
-def _is_delete(node: Node) -> bool:
-    mark = node.get("$patch")
-    return mark is not None and mark.kind == SCALAR and mark.value == "delete"
-
-
 def _take_deletes(
     node: Node, path: tuple[str, ...], in_list: bool, found: list[tuple[tuple[str, ...], tuple[str, str] | None, int]],
 ) -> Node | None:
     """The node without what is to be deleted, which goes to `found`; None when nothing is left of it."""
     if node.kind == MAPPING:
-        if _is_delete(node):
-            where = ".".join(path)
-            if in_list:
-                found.append((path[:-1], _element(node, where), node.line))
-            elif any(step.startswith("[") for step in path):
-                raise ConfigProblem(problem.PATCH_FAILED, "a key inside a list element cannot be deleted", path=where, line=node.line)
-            else:
-                found.append((path, None, node.line))
-            return None
         before = len(found)
         entries = []
         for key, value in node.value:
+            if key.value == "$patch" and value.kind == SCALAR and value.value == "delete":
+                found.append(_delete_of(node, path, in_list))
+                return None
             rest = _take_deletes(value, (*path, key.value), False, found)
             if rest is not None:
                 entries.append((key, rest))
@@ -130,6 +119,15 @@ def _take_deletes(
             return node
         return Node(SEQUENCE, items, node.line) if items else None
     return node
+
+
+def _delete_of(node: Node, path: tuple[str, ...], in_list: bool) -> tuple[tuple[str, ...], tuple[str, str] | None, int]:
+    where = ".".join(path)
+    if in_list:
+        return path[:-1], _element(node, where), node.line
+    if any(step.startswith("[") for step in path):
+        raise ConfigProblem(problem.PATCH_FAILED, "a key inside a list element cannot be deleted", path=where, line=node.line)
+    return path, None, node.line
 
 
 def _element(node: Node, where: str) -> tuple[str, str]:
@@ -174,12 +172,13 @@ def apply_patches(config: Config, patches: Iterable[Patch]) -> Config:
 
 
 def _apply(config: Config, patch: Patch) -> None:
-    index = {(document.kind.name, document.name): document for document in config.documents}
+    index = {document.id: document for document in config.documents}
     for step in patch.steps:
         if isinstance(step, Delete):
-            target = index.get((step.kind, step.name))
+            identity = f"{step.kind}/{step.name}" if step.name else step.kind
+            target = index.get(identity)
             if target is None:
-                continue  # deleting a document that is not there changes nothing
+                continue  # deleting from a document that is not there changes nothing
             if step.path or step.element:
                 try:
                     _delete(target.kind, target.data, step)
@@ -187,14 +186,13 @@ def _apply(config: Config, patch: Patch) -> None:
                     raise error.at(document=target.id, line=step.line) from None
             else:
                 config.documents.remove(target)
-                del index[(step.kind, step.name)]
+                del index[identity]
             continue
-        key = (step.kind.name, step.name)
-        target = index.get(key)
+        target = index.get(step.id)
         if target is None:
             added = step.copy()
             config.documents.append(added)
-            index[key] = added
+            index[step.id] = added
             continue
         try:
             target.kind.struct.merge_into(target.data, step.data)
@@ -221,12 +219,7 @@ def _delete(kind: Kind, data: dict[str, Any], delete: Delete) -> None:
             if value.get(step) is None and isinstance(inner, Struct) and not inner.pointer:
                 value[step] = {}
             codec, value = inner, value.get(step)
-        elif isinstance(codec, PemPair):
-            if step not in value or not last:
-                raise missing
-            value[step] = ""
-            return
-        elif isinstance(value, dict) and isinstance(codec, (MapOf, FreeForm)) or isinstance(value, dict) and codec is None:
+        elif isinstance(value, dict) and isinstance(codec, (MapOf, FreeForm, Args)) or isinstance(value, dict) and codec is None:
             if step not in value:
                 raise missing
             if last and delete.element is None:
@@ -249,6 +242,8 @@ def _delete_element(codec: ListOf, value: list[Any], element: tuple[str, str], m
     inner = item.field(key)
     for index, entry in enumerate(value):
         if inner is not None:
+            if entry.get(key) is None and isinstance(inner, Formed):
+                continue  # Go's text of no address is not an empty one
             found = inner.output(entry.get(key))
             if isinstance(found, str) and found == wanted and not inner.pointer:
                 del value[index]

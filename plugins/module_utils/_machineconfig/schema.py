@@ -17,8 +17,8 @@ from .codec import Codec
 from .containers import Field, FreeForm, KeyedList, ListOf, MapOf, Struct
 from .problem import ConfigProblem
 from .values import (
-    Args, Base64, Bool, Choice, DiskSize, Duration, Formed, Int, Octal, Overwritten, PemPair, PortRanges, Size, SizeCondition, Text, Url,
-    byte_size, keep, optional, routing_table,
+    Args, Base64, Bool, ByteSize, Choice, DiskSize, Duration, Formed, Int, Octal, Overwritten, PemPair, PortRanges, RawBytes, Size,
+    SizeCondition, Text, Unmergeable, Url, optional, routing_table,
 )
 
 VERSIONS = ("1.12", "1.13", "1.14")
@@ -27,7 +27,6 @@ LEGACY = "v1alpha1"
 # The words of Talos's enumerations; the first is the zero value where none is named.
 _CHOICES: dict[str, tuple[tuple[str, ...], str]] = {
     "block.EncryptionProviderType": (("none", "luks2"), "none"),
-    "block.VolumeType": (("partition", "disk", "tmpfs", "directory", "symlink", "overlay", "external"), "partition"),
     "nethelpers.ADLACPActive": (("off", "on"), "off"),
     "nethelpers.ADSelect": (("stable", "bandwidth", "count"), "stable"),
     "nethelpers.ARPAllTargets": (("any", "all"), "any"),
@@ -54,6 +53,7 @@ _FILESYSTEMS = {
     "1.13": ("none", "xfs", "vfat", "ext4", "iso9660", "swapi", "virtiofs"),
     "1.14": ("none", "xfs", "vfat", "ext4", "iso9660", "swapi", "virtiofs", "btrfs"),
 }
+_VOLUMES = ("partition", "disk", "tmpfs", "directory", "symlink", "overlay", "external")
 # Lists that Go names; the keys by which a patch finds an element again.
 _NAMED_LISTS: dict[str, tuple[str, ...]] = {
     "extensions.ConfigFileList": ("mountPath",),
@@ -68,6 +68,8 @@ _NAMED_LISTS: dict[str, tuple[str, ...]] = {
 _POINTER_LISTS = frozenset({
     "v1alpha1.AdmissionPluginConfigList", "v1alpha1.AuthorizationConfigAuthorizerConfigList", "v1alpha1.NetworkDeviceList", "v1alpha1.VlanList",
 })
+# Structures that count as empty by some of their fields.
+_DECISIVE = {"block.EncryptionSpec": ("provider", "keys")}
 _WITHOUT_FIELDS = frozenset({"block.EncryptionKeyNodeID", "v1alpha1.EncryptionKeyNodeID"})
 _INTS = {name: (bits, signed) for prefix, signed in (("int", True), ("uint", False))
          for name, bits in ((prefix, 64), *((f"{prefix}{bits}", bits) for bits in (8, 16, 32, 64)))}
@@ -123,7 +125,7 @@ class Schema:
         key = (name, pointer)
         if key not in self._structs:
             packed = self._types[name]
-            self._structs[key] = Struct(lambda: self._fields(packed), pointer)
+            self._structs[key] = Struct(lambda: self._fields(packed), pointer, _DECISIVE.get(name, ()))
         return self._structs[key]
 
     def _codec(self, of: str, replace: bool) -> Codec:
@@ -154,6 +156,12 @@ class Schema:
             return Choice(words, zero, pointer)
         if name == "block.FilesystemType":
             return Choice(_FILESYSTEMS[self.version], "none", pointer)
+        if name == "block.VolumeType":
+            return Choice(_VOLUMES if self.version != "1.12" else _VOLUMES[:-1], "partition", pointer)
+        if name == "block.ByteSize":
+            return ByteSize(self.version != "1.12")
+        if name == "block.Size":
+            return Size(self.version != "1.12")
         if name in _FORMS:
             return _FORMS[name]()
         if name == "nethelpers.FailOverMAC":
@@ -172,19 +180,17 @@ def _fail_over_mac(text: str) -> str:
 
 _FORMS: dict[str, Callable[[], Codec]] = {
     "time.Duration": Duration,
-    "block.ByteSize": lambda: Overwritten("a size such as 10GB", keep(byte_size)),
-    "block.Size": Size,
     "cel.Expression": lambda: Overwritten("an expression", str),
     "meta.Addr": lambda: Formed("an IP address", optional(go_text.parse_address)),
-    "network.Addr": lambda: Formed("an IP address", optional(go_text.parse_address)),
+    "network.Addr": lambda: Unmergeable("an IP address", optional(go_text.parse_address)),
     "netip.Addr": lambda: Formed("an IP address", optional(go_text.parse_address)),
     "meta.AddrPort": lambda: Formed("an IP address with a port", optional(go_text.parse_address_port)),
-    "network.AddrPort": lambda: Formed("an IP address with a port", optional(go_text.parse_address_port)),
+    "network.AddrPort": lambda: Unmergeable("an IP address with a port", optional(go_text.parse_address_port)),
     "netip.AddrPort": lambda: Formed("an IP address with a port", optional(go_text.parse_address_port)),
     "meta.Prefix": lambda: Formed("an address with a prefix length, such as 10.0.0.0/8", optional(go_text.parse_prefix)),
-    "network.Prefix": lambda: Formed("an address with a prefix length, such as 10.0.0.0/8", optional(go_text.parse_prefix)),
+    "network.Prefix": lambda: Unmergeable("an address with a prefix length, such as 10.0.0.0/8", optional(go_text.parse_prefix)),
     "netip.Prefix": lambda: Formed("an address with a prefix length, such as 10.0.0.5/24", optional(go_text.parse_prefix)),
-    "nethelpers.HardwareAddr": lambda: Formed("a hardware address with colons", go_text.parse_mac),
+    "nethelpers.HardwareAddr": lambda: RawBytes("a hardware address with colons", go_text.parse_mac),
     "nethelpers.RoutingTable": lambda: Formed("a routing table: main, default, local or a number", routing_table, "unspec"),
     "meta.URL": Url,
     "v1alpha1.Endpoint": lambda: Url(pointer=True, keep_empty=True),

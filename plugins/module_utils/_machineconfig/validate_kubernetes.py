@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from . import go_net, pem
+from .masking import MASK
 from .kubernetes_names import qualified_name, subdomain, wrong_annotations, wrong_labels, wrong_taints
 from .validate_legacy import API_ROLES, AUTHORIZER_TYPES, PROTECTED_KUBELET_FIELDS, wrong_resource
 from .verdict import Report, multi, quote
@@ -255,9 +256,11 @@ def _discovery_identity(data: Data, version: str, report: Report) -> None:
         report.error("clusterSecret", "clusterSecret is required")
     else:
         # Talos quotes the secret here; it is never quoted by this product
-        wrong = go_net.wrong_base64(secret, 32, "expected 32 bytes")
+        wrong = go_net.wrong_base64(secret)
         if wrong:
-            report.error("clusterSecret", f"invalid clusterSecret: {wrong}")
+            report.error("clusterSecret", f"invalid clusterSecret: failed to decode from base64: {MASK}; {wrong}")
+        elif go_net.wrong_base64(secret, 32, "length"):
+            report.error("clusterSecret", f"invalid clusterSecret: expected 32 bytes: {MASK}")
 
 
 def _discovery_service(data: Data, version: str, report: Report) -> None:

@@ -98,7 +98,7 @@ def _wrong_selector(selector: Data) -> str:
     if selector.get("name"):
         return "selector on name is not supported"
     kind = selector.get("type") or ""
-    return "" if kind in _DISK_TYPES else f"unsupported disk type: {kind}"
+    return "" if kind in _DISK_TYPES else f"unsupported disk type {quote(kind)}"
 
 
 def _check_host_dns(machine: Data, version: str, mode: str, report: Report) -> None:

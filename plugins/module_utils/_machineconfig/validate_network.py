@@ -181,17 +181,19 @@ def _link_alias(data: Data, version: str, report: Report) -> None:
         prefix, dummy, suffix = name.partition("%")
         if suffix != "d" or not prefix:
             report.error("name", f"name {quote(name)} contains an invalid format verb, use %d suffix")
-    expression(data.get("selector"), "selector.match", "link selector is invalid", "link selector is required", report)
+    expression(data.get("selector"), cel.LINK, "selector.match", "link selector is invalid", "link selector is required", report)
 
 
-def expression(selector: Data | None, path: str, invalid: str, missing: str, report: Report) -> None:
-    """A CEL expression: there (missing "" where it may be absent), and its brackets and quotes close. Talos checks the rest."""
+def expression(selector: Data | None, variables: frozenset[str], path: str, invalid: str, missing: str, report: Report) -> None:
+    """A CEL expression: there (missing "" where it may be absent), and right as far as that is checked here (cel.py)."""
     match = (selector or {}).get("match")
     if not match:
         if missing:
             report.error(path, missing)
-    elif not cel.balanced(match):
-        report.error(path, f"{invalid}: Syntax error: brackets or quotes do not close")
+        return
+    wrong = cel.wrong_expression(match, variables)
+    if wrong:
+        report.error(path, f"{invalid}: {wrong}")
 
 
 def _resolver(data: Data, version: str, report: Report) -> None:

@@ -9,7 +9,8 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import go_net, go_text
+from . import cel, go_net, go_text
+from .masking import MASK
 from .validate_network import expression
 from .verdict import Report, quote
 
@@ -20,6 +21,7 @@ _MANAGED_FILES = ("resolv.conf", "hosts", "machine-id", "extensions.yaml", "loca
 _MANAGED_FOLDERS = (
     "apparmor.d/", "apparmor/", "ca-certificates/", "cni/", "cri/", "iscsi/", "kubernetes/", "lvm/", "nvme/", "pki/", "selinux/", "ssl/",
 )
+_IMAGE = re.compile(r"(?:[A-Za-z0-9.-]+(?::[0-9]+)?/)?[a-z0-9_./-]{2,255}(?::[A-Za-z0-9_.-]{1,127})?(?:@sha256:[0-9a-f]{64})?\Z")
 _MOUNT_OPTIONS = ("ro", "rw", "noexec", "nosuid", "nodev", "noatime", "rbind", "rshared")
 _NETWORK_CONDITIONS = ("addresses", "connectivity", "hostname", "etcfiles")
 
@@ -87,15 +89,18 @@ def _kmsg_log(data: Data, version: str, report: Report) -> None:
 
 
 def _oom(data: Data, version: str, report: Report) -> None:
-    expression({"match": data.get("triggerExpression")}, "triggerExpression", "OOM trigger expression is invalid", "", report)
-    expression({"match": data.get("cgroupRankingExpression")}, "cgroupRankingExpression", "OOM cgroup scoring expression is invalid", "", report)
+    expression({"match": data.get("triggerExpression")}, cel.OOM_TRIGGER, "triggerExpression", "OOM trigger expression is invalid", "", report)
+    expression(
+        {"match": data.get("cgroupRankingExpression")}, cel.OOM_RANKING, "cgroupRankingExpression", "OOM cgroup scoring expression is invalid", "", report)
     if (data.get("sampleInterval") or 0) < 0:
         report.error("sampleInterval", "OOM sample interval must be longer than 0")
 
 
-def _sysfs(data: Data, version: str, report: Report) -> None:
-    if "" in (data.get("params") or {}):
-        report.error("params", "sysfs key cannot be empty")
+def _params(word: str) -> Callable[[Data, str, Report], None]:
+    def check(data: Data, version: str, report: Report) -> None:
+        if "" in (data.get("params") or {}):
+            report.error("params", f"{word} key cannot be empty")
+    return check
 
 
 def _unattended_install(data: Data, version: str, report: Report) -> None:
@@ -103,7 +108,7 @@ def _unattended_install(data: Data, version: str, report: Report) -> None:
         report.warn("installer.image", "installer.image is not set, if Talos is not booted from asset built by Image Factory, installation will fail")
     # Talos names the wrong key here
     words = "provisioning.volumeSelector.match"
-    expression((data.get("provisioning") or {}).get("diskSelector"), "provisioning.diskSelector.match", words, f"{words} is required", report)
+    expression((data.get("provisioning") or {}).get("diskSelector"), cel.DISK, "provisioning.diskSelector.match", words, f"{words} is required", report)
 
 
 def _watchdog(data: Data, version: str, report: Report) -> None:
@@ -111,6 +116,12 @@ def _watchdog(data: Data, version: str, report: Report) -> None:
         report.error("device", "watchdog device: empty value")
     elif data.get("timeout") and data["timeout"] < _LEAST_WATCHDOG:
         report.error("timeout", "watchdog timeout: minimum value is 10s")
+
+
+def _zswap(data: Data, version: str, report: Report) -> None:
+    percent = data.get("maxPoolPercent")
+    if percent is not None and not 0 <= percent <= 100:
+        report.error("maxPoolPercent", "maxPoolPercent must be between 0 and 100")
 
 
 def _sidero_link(data: Data, version: str, report: Report) -> None:
@@ -163,12 +174,14 @@ def _container(data: Data, version: str, report: Report) -> None:
         report.error("name", f"name {quote(name)}: name can only contain lowercase ASCII letters, digits and hyphens")
     image = data.get("image") or ""
     report.need(image, "image", "image is required")
-    if image and not re.search(r"@sha256:[0-9a-f]{64}\Z", image):
+    if image and not _IMAGE.match(image):
+        report.error("image", f"invalid image reference {quote(image)}: could not parse reference: {image}")
+    elif image and not re.search(r"@sha256:[0-9a-f]{64}\Z", image):
         report.warn("image", f"container {quote(name)}: image {quote(image)} is not digest-pinned, the running image may change on restart")
     for index, entry in enumerate(data.get("environment") or []):
         if "=" not in entry:
             # Talos quotes the entry; environment of a container may be a secret
-            report.error(f"environment.{index}", f"environment[{index}]: must be in KEY=value form")
+            report.error(f"environment.{index}", f"environment[{index}]: {quote(MASK)} must be in KEY=value form")
     _mounts(data.get("mounts") or [], report)
     _security(data.get("security"), report)
     mode = (data.get("network") or {}).get("mode") or "none"
@@ -252,8 +265,8 @@ def _limits(limits: Data, report: Report) -> None:
     if memory:
         try:
             go_text.parse_bytes(memory)
-        except ValueError:
-            report.error("resources.limits.memory", f"limits.memory {quote(memory)} is not a valid size")
+        except ValueError as error:
+            report.error("resources.limits.memory", f"limits.memory {quote(memory)} is not a valid size: {error}")
     if cpu and not cpu.endswith("m"):
         report.error("resources.limits.cpu", f"limits.cpu {quote(cpu)} must be expressed in millicores, e.g. 1500m")
     elif cpu and not re.fullmatch("[0-9]{1,19}", cpu[:-1]):
@@ -281,6 +294,6 @@ def _depends_on(depends: Data, name: str, report: Report) -> None:
 CHECKS: dict[str, Callable[[Data, str, Report], None]] = {
     "ContainerConfig": _container, "EnvironmentConfig": _environment, "EtcFileConfig": _etc_file, "EventSinkConfig": _event_sink,
     "ExtensionServiceConfig": _extension, "ImageVerificationConfig": _image_verification, "KernelModuleConfig": _kernel_module,
-    "KmsgLogConfig": _kmsg_log, "OOMConfig": _oom, "SideroLinkConfig": _sidero_link, "SysfsConfig": _sysfs,
-    "UnattendedInstallConfig": _unattended_install, "WatchdogTimerConfig": _watchdog,
+    "KmsgLogConfig": _kmsg_log, "OOMConfig": _oom, "SideroLinkConfig": _sidero_link, "SysctlConfig": _params("sysctl"), "SysfsConfig": _params("sysfs"),
+    "UnattendedInstallConfig": _unattended_install, "WatchdogTimerConfig": _watchdog, "ZswapConfig": _zswap,
 }

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from . import go_text
+from . import cel, go_text
 from .validate_network import expression
 from .verdict import Report, quote
 
@@ -35,11 +35,18 @@ def _bytes(size: str | None) -> int:
     return go_text.parse_bytes(size.removeprefix("-")) if size else 0
 
 
+def _least(given: Data) -> tuple[str, bool]:
+    """(text of minSize or "", whether Talos takes it for negative)."""
+    size = given.get("minSize")
+    return (size[0], size[1]) if size else ("", False)
+
+
 def _provisioning(data: Data, version: str, required: bool, sizes: bool, report: Report) -> None:
     given = data.get("provisioning") or {}
-    expression(given.get("diskSelector"), "provisioning.diskSelector.match", "disk selector is invalid",
+    expression(given.get("diskSelector"), cel.DISK, "provisioning.diskSelector.match", "disk selector is invalid",
                "disk selector is required" if required else "", report)
-    least, most = given.get("minSize"), given.get("maxSize")
+    least, least_negative = _least(given)
+    most = given.get("maxSize")
     if not sizes:
         if least or most or given.get("grow") is not None:
             report.error("provisioning", "min size, max size and grow are not supported")
@@ -51,14 +58,14 @@ def _provisioning(data: Data, version: str, required: bool, sizes: bool, report:
             report.error("provisioning.minSize", "min size is greater than max size")
     elif required and not least and not most:
         report.error("provisioning", "min size or max size is required")
-    if least and least.startswith("-") and version > "1.12":
+    if least_negative:
         report.error("provisioning.minSize", "min size cannot be negative")
 
 
 def _encryption(data: Data, report: Report) -> None:
     given = data.get("encryption") or {}
-    if not given:
-        return
+    if not given.get("provider") and not given.get("keys"):
+        return  # the rest counts as nothing
     provider = given.get("provider") or "none"
     if provider != "luks2":
         report.error("encryption.provider", f"unsupported encryption provider: {provider}")
@@ -125,8 +132,9 @@ def _user_volume(data: Data, version: str, report: Report) -> None:
     _volume_name(data, report)
     kind = data.get("volumeType") or "partition"
     if kind == "directory":
+        encryption = data.get("encryption") or {}
         for key in ("provisioning", "encryption", "filesystem", *(("mount",) if version > "1.12" else ())):
-            if data.get(key):
+            if data.get(key) and (key != "encryption" or encryption.get("provider") or encryption.get("keys")):
                 report.error(key, f"{key} spec is invalid for volumeType directory")
     elif kind in ("disk", "partition"):
         _provisioning(data, version, True, kind == "partition", report)
@@ -146,7 +154,7 @@ def _raw_volume(data: Data, version: str, report: Report) -> None:
 def _existing_volume(data: Data, version: str, report: Report) -> None:
     _volume_name(data, report, longest=0)
     selector = (data.get("discovery") or {}).get("volumeSelector")
-    expression(selector, "discovery.volumeSelector.match", "volume selector is invalid", "volume selector is required", report)
+    expression(selector, cel.VOLUME, "discovery.volumeSelector.match", "volume selector is invalid", "volume selector is required", report)
     _trim_and_scrub(data, report)
 
 
@@ -175,7 +183,7 @@ def _filesystem_scrub(data: Data, version: str, report: Report) -> None:
 
 def _volume_selector(data: Data, report: Report) -> None:
     path = "provisioning.volumeSelector.match"
-    expression((data.get("provisioning") or {}).get("volumeSelector"), path, path, f"{path} is required", report)
+    expression((data.get("provisioning") or {}).get("volumeSelector"), cel.VOLUME, path, path, f"{path} is required", report)
 
 
 def _volume_group(data: Data, version: str, report: Report) -> None:
@@ -198,7 +206,7 @@ def _logical_volume(data: Data, version: str, report: Report) -> None:
         elif value is not None and value < least:
             report.error(key, f"{key} must be at least {least}")
     given = data.get("provisioning") or {}
-    least_size, most = given.get("minSize"), given.get("maxSize")
+    least_size, most = _least(given)[0], given.get("maxSize")
     report.need(given.get("volumeGroup"), "provisioning.volumeGroup", "provisioning.volumeGroup is required")
     report.need(most, "provisioning.maxSize", "provisioning.maxSize is required")
     absolute, relative = most or (None, None)

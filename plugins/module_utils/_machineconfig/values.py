@@ -125,33 +125,86 @@ class Duration(Codec):
 class Formed(Codec):
     """A text that is brought into its normal form by a function (ValueError: wrong form). zero: the text of Go's zero value."""
 
-    __slots__ = ("pointer", "zero", "_parse", "_name")
+    __slots__ = ("pointer", "zero", "_parse", "name")
 
     def __init__(self, name: str, parse: Callable[[str], str], zero: str = "", pointer: bool = False) -> None:
-        self._name = name
+        self.name = name
         self._parse = parse
         self.zero = None if pointer else zero
         self.pointer = pointer
 
     def read(self, node: Node, reading: Reading) -> Any:
         if node.kind != SCALAR:
-            raise reading.wrong(node, self._name)
+            raise reading.wrong(node, self.name)
         if node.is_null():
             return None
         try:
             value = self._parse(node.value)
         except ValueError:
-            raise reading.wrong(node, self._name) from None
+            raise reading.wrong(node, self.name) from None
         return value if self.pointer or value != (self.zero or "") else None
 
 
 class Overwritten(Formed):
-    """Bytes sizes and CEL expressions: a patch overwrites them with what it has, with nothing too (reference: the traps of merging)."""
+    """CEL expressions: a patch overwrites them with what it has, with nothing too (reference: the traps of merging)."""
 
     __slots__ = ()
 
     def merge(self, left: Any, right: Any) -> Any:
         return right
+
+
+class RawBytes(Formed):
+    """Bytes in a text of their own: an empty one is left out, but empties what it is patched over."""
+
+    __slots__ = ()
+
+    def read(self, node: Node, reading: Reading) -> Any:
+        value = super().read(node, reading)
+        return "" if value is None and node.kind == SCALAR and not node.is_null() else value
+
+    def empty(self, value: Any) -> bool:
+        return not value
+
+
+class Unmergeable(Formed):
+    """Addresses outside of lists in Talos 1.12 and 1.13, where no patch can be merged into the document at all."""
+
+    __slots__ = ()
+    unmergeable = True
+
+
+class ByteSize(Codec):
+    """Bytes as they were typed: (text, sign). A patch overwrites the text, with nothing too, but the sign stays (a slip of Talos's)."""
+
+    __slots__ = ("_negative",)
+    zero = ""
+    name = "a size such as 10GB"
+
+    def __init__(self, negative: bool) -> None:
+        """negative: whether this Talos version knows negative sizes."""
+        self._negative = negative
+
+    def read(self, node: Node, reading: Reading) -> Any:
+        if node.kind != SCALAR:
+            raise reading.wrong(node, self.name)
+        if node.is_null() or not node.value:
+            return None
+        try:
+            byte_size(node.value, self._negative)
+        except ValueError:
+            raise reading.wrong(node, self.name) from None
+        return node.value, node.value.startswith("-")
+
+    def merge(self, left: Any, right: Any) -> Any:
+        negative = left is not None and left[1]
+        return (right[0], negative) if right is not None else ("", True) if negative else None
+
+    def empty(self, value: Any) -> bool:
+        return value is None or not value[0]
+
+    def output(self, value: Any) -> Any:
+        return "" if value is None else value[0]
 
 
 def optional(parse: Callable[[str], Any]) -> Callable[[str], str]:
@@ -161,21 +214,12 @@ def optional(parse: Callable[[str], Any]) -> Callable[[str], str]:
     return parse_optional
 
 
-def keep(parse: Callable[[str], Any]) -> Callable[[str], str]:
-    """Checks the form and keeps the text as it was typed."""
-    def parse_and_keep(text: str) -> str:
-        if text:
-            parse(text)
-        return text
-    return parse_and_keep
+def byte_size(text: str, negative: bool = True) -> int:
+    return go_text.parse_bytes(text[1:] if negative and text.startswith("-") else text)
 
 
-def byte_size(text: str) -> int:
-    return go_text.parse_bytes(text[1:] if text.startswith("-") else text)
-
-
-def percentage(text: str) -> int:
-    number = text[:-1].removeprefix("-")
+def percentage(text: str, negative: bool = True) -> int:
+    number = text[:-1].removeprefix("-") if negative else text[:-1]
     if not text.endswith("%") or not re.fullmatch(r"[+]?[0-9]*\.?[0-9]*(?:[eE][-+]?[0-9]+)?", number) or not re.search("[0-9]", number):
         raise ValueError("not a percentage")
     if not 0 <= float(number) <= 100:
@@ -186,8 +230,11 @@ def percentage(text: str) -> int:
 class Size(Codec):
     """Bytes or a share. Talos keeps both apart: (bytes or None, share or None), and writes the bytes if there are any."""
 
-    __slots__ = ()
+    __slots__ = ("_negative",)
     zero = ""
+
+    def __init__(self, negative: bool) -> None:
+        self._negative = negative
 
     def read(self, node: Node, reading: Reading) -> Any:
         if node.kind != SCALAR:
@@ -196,9 +243,9 @@ class Size(Codec):
             return None
         try:
             if "%" in node.value:
-                percentage(node.value)
+                percentage(node.value, self._negative)
                 return None, node.value
-            byte_size(node.value)
+            byte_size(node.value, self._negative)
             return node.value, None
         except ValueError:
             raise reading.wrong(node, "a size such as 10GB or 80%") from None
@@ -239,6 +286,10 @@ class Url(Codec):
         self.pointer = pointer
         self.zero = None if pointer else ""
         self._keep_empty = keep_empty
+
+    @property
+    def element(self) -> Any:
+        return None
 
     def read(self, node: Node, reading: Reading) -> Any:
         if node.kind != SCALAR:
@@ -323,6 +374,9 @@ class Base64(Codec):
             raise reading.wrong(node, "base64 text")
         return None if node.is_null() else base64_text(node, reading)
 
+    def empty(self, value: Any) -> bool:
+        return not value
+
 
 def base64_text(node: Node, reading: Reading) -> str:
     """The text of a scalar when it is base64 (line breaks inside are dropped, as Go does)."""
@@ -339,19 +393,19 @@ def base64_text(node: Node, reading: Reading) -> str:
 class PemPair(Codec):
     """`{crt, key}` of the legacy document: both always written, both replaced together."""
 
-    __slots__ = ("pointer", "_keys")
+    __slots__ = ("pointer", "keys")
     _REDACTED = "******"
 
     def __init__(self, keys: tuple[str, ...]) -> None:
         self.pointer = True
-        self._keys = keys
+        self.keys = keys
 
     def read(self, node: Node, reading: Reading) -> Any:
         if node.kind != MAPPING:
             if node.is_null():
                 return None
-            raise reading.wrong(node, "a mapping with " + " and ".join(self._keys))
-        value = dict.fromkeys(self._keys, "")
+            raise reading.wrong(node, "a mapping with " + " and ".join(self.keys))
+        value = dict.fromkeys(self.keys, "")
         for key, inner in node.value:
             reading.path.append(key.value)
             if key.value not in value:

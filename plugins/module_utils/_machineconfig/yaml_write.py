@@ -56,8 +56,8 @@ def _mapping(value: dict[str, Any], column: int, first: str, out: list[str], dia
     prefix = first or pad
     child = 4 * ((column + 4) // 4)
     for key, inner in value.items():
-        key_text = quoted(key, dialect)
-        simple = len(key.encode("utf-8", "surrogatepass")) <= _LONGEST_KEY and not _BREAKS.search(key)
+        simple = (key.isascii() and len(key) or len(key.encode("utf-8", "surrogatepass"))) <= _LONGEST_KEY and not _BREAKS.search(key)
+        key_text = quoted(key, dialect) if simple else _scalar(key, child, dialect)
         lead = f"{prefix}{key_text}:" if simple else f"{prefix}? {key_text}\n{pad}:"
         if isinstance(inner, dict) and inner:
             if simple:

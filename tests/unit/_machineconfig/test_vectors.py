@@ -4,6 +4,8 @@
 """Every row of real Talos code as a test of its own. What counts as equal stands in tests/vectors_config.py."""
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from tests.vectors_config import CHECKS, HERE, Row, main, rows
@@ -22,8 +24,8 @@ def test_all_rows_are_there() -> None:
 
 
 def test_runner_fails_on_a_wrong_row(tmp_path, capsys) -> None:  # type: ignore[no-untyped-def]
-    first = (HERE / "scalars.jsonl").read_text(encoding="utf-8").splitlines()[0].replace('K: \\"\\"', 'K: wrong')
-    (tmp_path / "scalars.jsonl").write_text(first + "\n", encoding="utf-8")
+    first = next(rows(HERE, "scalars.jsonl"))
+    (tmp_path / "scalars.jsonl").write_text(json.dumps({**first, "output": "something else"}) + "\n", encoding="utf-8")
     assert main([str(tmp_path)]) == 1
     assert "FAIL scalars.jsonl" in capsys.readouterr().out
 
