@@ -22,4 +22,4 @@ def pin_changed_message(machine: Record | None, target: Target, pin: str, found:
     if machine is None:
         return message, f"Compare it with the node's console, and give fingerprint: {found.fingerprint}."
     return message, (f"Compare it with the node's console, and accept it: ansible localhost -m ichor.talos.talos_machine "
-                     f"-a 'name={target.name} trust=true fingerprint={found.fingerprint}'.")
+                     f"-a 'machine={target.name} trust=true fingerprint={found.fingerprint}'.")
