@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .._model.approval import approval_state
-from .._model.hardware import meaningful, same_machine
-from .._model.identity import Identity
+from .._model.hardware import meaningful
+from .._model.identity import Identity, swapped_uuid
 from .._model.machine import cluster_of, dial_endpoint, known_endpoints
 from .._model.moments import moment, seconds_of
 from .._model.observations import NodeFacts
@@ -46,10 +46,20 @@ class _Pass:
     def __init__(self, request: Discovery, world: World, now: float) -> None:
         self.request, self.world, self.now = request, world, now
         self.owners = owners_of(world.machines)
+        self.by_name = {machine.name: machine for machine in world.machines}
+        self.by_identity: dict[Identity, list[Record]] = {}
+        self.by_uuid: dict[str, list[Record]] = {}
+        for machine in sorted(world.machines, key=lambda record: record.name):
+            identity = meaningful(recorded_identity(machine.spec))
+            if identity.uuid:
+                self.by_identity.setdefault(identity, []).append(machine)
+                self.by_uuid.setdefault(identity.uuid, []).append(machine)
+        self.live: dict[str, list[Identity]] = {}
         self.groups: dict[Identity, list[Answer]] = {}
         for answer in sorted(world.answers, key=lambda entry: entry.probe.endpoint):
             if answer.facts is not None and meaningful(answer.facts.identity).uuid:
                 self.groups.setdefault(meaningful(answer.facts.identity), []).append(answer)
+                self.live.setdefault(meaningful(answer.facts.identity).uuid, []).append(answer.facts.identity)
         self.names = {machine.name for machine in world.machines} | {broken.name for broken in world.broken}
         self.pending = sum(1 for machine in world.machines
                            if cluster_of(machine) == request.cluster and approval_state(machine) == "pending")
@@ -86,8 +96,8 @@ class _Pass:
         identity = meaningful(facts.identity)
         group = self.groups.get(identity, [answer])
         owner = self.owners.get(answer.probe.endpoint)
-        entry = self._machine(weak_name(answer.probe.endpoint, identity))
-        matches = [machine for machine in self.world.machines if same_machine(recorded_identity(machine.spec), identity)]
+        entry = self.by_name.get(weak_name(answer.probe.endpoint, identity))
+        matches = self.by_identity.get(identity, [])
         if len({_fingerprint(member) for member in group}) > 1:
             self._twin(answer, group, matches)
         elif entry is not None:
@@ -149,9 +159,8 @@ class _Pass:
 
     def _unknown(self, answer: Answer, facts: NodeFacts, identity: Identity, group: list[Answer]) -> None:
         weak = self._weaknesses(facts.identity, None)
-        partly = next((machine for machine in self.world.machines if identity.uuid and not weak
-                       and recorded_identity(machine.spec).uuid == identity.uuid
-                       and not contradicts(recorded_identity(machine.spec), identity)), None)
+        partly = next((machine for machine in self.by_uuid.get(identity.uuid, [])
+                       if not weak and not contradicts(recorded_identity(machine.spec), identity)), None)
         if partly is not None:
             self._tell(answer, f"Machine {partly.name} has this UUID and records only a part of the identity ({_words(identity)}): nothing is changed.",
                        "6/partly-recorded", partly.name, warn=True)
@@ -264,12 +273,13 @@ class _Pass:
             self.warnings.append(Warn(Target(name=machine, cluster=self.request.cluster, address=str(answer.probe.endpoint)),
                                       f"{answer.probe.endpoint}: {message}", rule))
 
-    def _machine(self, name: str) -> Record | None:
-        return next((machine for machine in self.world.machines if machine.name == name), None)
-
     def _weaknesses(self, identity: Identity, itself: Record | None) -> tuple[Weakness, ...]:
-        live = tuple(answer.facts.identity for answer in self.world.answers if answer.facts is not None)
-        return weaknesses(Suspect(identity, live, tuple(machine for machine in self.world.machines if machine is not itself)))
+        """Why an identity is weak, held against those that share its UUID in either byte order."""
+        uuid = meaningful(identity).uuid
+        uuids = (uuid, swapped_uuid(uuid)) if uuid else ()
+        live = tuple(other for name in uuids for other in self.live.get(name, []))
+        recorded = tuple(machine for name in uuids for machine in self.by_uuid.get(name, []) if machine is not itself)
+        return weaknesses(Suspect(identity, live, recorded))
 
 
 def _fingerprint(answer: Answer) -> str:

@@ -211,7 +211,4 @@ def _warnings(case: _Case) -> tuple[Warn, ...]:
         for other in case.seen.machines:
             if other.name != case.machine.name and wanted in known_endpoints(other):
                 found.append(Warn(case.target, f"Machine {other.name} is known at {wanted} too.", "3/endpoint-shared"))
-    if "identity" in case.settings and approval_state(case.machine) == "approved":
-        found.append(Warn(case.target, "Its status belongs to the identity before and is set aside; trust it again before it is provisioned.",
-                          "3/identity-sets-status-aside"))
     return tuple(found)

@@ -183,7 +183,8 @@ def _trust(store: Store, step: TrustMachine, current: dict[str, Record], now: fl
     if dict(record.spec) != dict(step.spec) or dict(record.annotations) != dict(step.annotations):
         record = store.update(record, step.spec, annotations=step.annotations, override=step.override)
     current[name] = record
-    return write_change(store, step.change, now) if step.change is not None else ()
+    # An edit of the identity just before this has given the record another uid.
+    return write_change(store, replace(step.change, uid=record.uid), now) if step.change is not None else ()
 
 
 async def _unsettled(request: Request, ports: Ports, granted: Plan, decided: Mapping[str, Edited]) -> Mapping[str, Refusal]:
