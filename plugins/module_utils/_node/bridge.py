@@ -31,6 +31,8 @@ except ImportError:
 
 __all__ = ["Bridge", "channel_options", "grpc"]
 
+#: In memory, where there is such a folder: on a disk, making and removing a folder for each session can cost milliseconds.
+MEMORY = "/dev/shm"
 #: A path of a Unix socket has at most 107 bytes; where the temporary folder's is long, /tmp is taken.
 _PATH_ROOM = 70
 
@@ -95,8 +97,7 @@ class Bridge:
 
     async def open(self, answer_limit: int) -> None:
         """Make the channel; it connects at the first call. No message of more than `answer_limit` bytes is read."""
-        root = tempfile.gettempdir()
-        self._folder = tempfile.mkdtemp(prefix="ichor-", dir=root if len(root) <= _PATH_ROOM else "/tmp")
+        self._folder = _private_folder()
         path = os.path.join(self._folder, "s")
         try:
             self._server = await asyncio.get_running_loop().create_unix_server(lambda: _GrpcSide(self), path, backlog=1)
@@ -133,6 +134,17 @@ class Bridge:
         if self._folder:
             shutil.rmtree(self._folder, ignore_errors=True)
             self._folder = ""
+
+
+def _private_folder() -> str:
+    """A new folder of mode 0700."""
+    if os.path.isdir(MEMORY):
+        try:
+            return tempfile.mkdtemp(prefix="ichor-", dir=MEMORY)
+        except OSError:
+            pass  # not ours to write to, or full
+    root = tempfile.gettempdir()
+    return tempfile.mkdtemp(prefix="ichor-", dir=root if len(root) <= _PATH_ROOM else "/tmp")
 
 
 def channel_options(authority: str, answer_limit: int) -> list[tuple[str, Any]]:

@@ -17,6 +17,10 @@ import grpc.aio
 from ansible_collections.ichor.talos.plugins.module_utils._node import messages
 
 
+#: Where the fake node has its own sockets; None for the usual place.
+FOLDERS = None
+
+
 class Refusal(Exception):
     """What a handler raises to answer with a gRPC status."""
 
@@ -58,7 +62,7 @@ class FakeNode:
             self.context.load_verify_locations(cadata=client_ca)
 
     async def __aenter__(self):
-        self.folder = tempfile.TemporaryDirectory()
+        self.folder = tempfile.TemporaryDirectory(dir=FOLDERS)
         path = os.path.join(self.folder.name, "grpc")
         if self.raw is not None:
             self.grpc = None

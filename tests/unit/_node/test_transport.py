@@ -24,7 +24,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.errors import C
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Endpoint
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Present, Unknown
 from ansible_collections.ichor.talos.plugins.module_utils._model.timing import Timing
-from ansible_collections.ichor.talos.plugins.module_utils._node import messages
+from ansible_collections.ichor.talos.plugins.module_utils._node import bridge, messages
 from ansible_collections.ichor.talos.plugins.module_utils._node.nodes import TalosNodes
 
 LAB = (DialRules(allow_loopback=True),)
@@ -453,8 +453,10 @@ def open_files():
     return {name: os.readlink(f"/proc/self/fd/{name}") for name in os.listdir("/proc/self/fd") if os.path.exists(f"/proc/self/fd/{name}")}
 
 
-def test_nothing_is_left_behind(maintenance_leaf, os_ca, tmp_path, monkeypatch):
+@pytest.mark.parametrize("memory", [True, False])
+def test_nothing_is_left_behind(maintenance_leaf, tmp_path, monkeypatch, memory):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    monkeypatch.setattr(bridge, "MEMORY", str(tmp_path) if memory else str(tmp_path / "none"))
 
     async def run():
         async with FakeNode(*maintenance_leaf, {SERVICES: services}) as node:
@@ -497,4 +499,17 @@ def test_usages_of_the_server_are_checked(os_ca):
         async with FakeNode(*os_ca.leaf(usages=(SERVER, CLIENT), common="cp1"), {SERVICES: services}, client_ca=pem(os_ca.certificate)) as node:
             async with nodes().authenticated(there(node), admin(os_ca)) as session:
                 assert await session.services()
+    asyncio.run(run())
+
+
+def test_a_long_path_of_temporary_files_is_no_obstacle(maintenance_leaf, tmp_path, monkeypatch):
+    deep = tmp_path / ("x" * 120)
+    deep.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(deep))
+    monkeypatch.setattr(bridge, "MEMORY", str(tmp_path / "none"))
+
+    async def run():
+        async with FakeNode(*maintenance_leaf, {SERVICES: services}) as node, nodes().maintenance(there(node)) as session:
+            assert await session.services()
+    monkeypatch.setattr("tests.unit._node.fake_node.FOLDERS", "/tmp")
     asyncio.run(run())
