@@ -37,6 +37,8 @@ _BASED = re.compile(r"0(?:x[0-9a-fA-F]{1,50}|o[0-7]{1,60})\Z")
 _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|(?:0|[1-9][0-9]*)(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
 _NO_NUMBER = re.compile(r"(?:[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN))\Z")
 _PROPERTIES = re.compile(r"(?:[&!][^\s,\[\]{}]*\s*)*")
+#: White space, comments and line breaks between the properties of a block list and its first dash.
+_BLANK = re.compile("(?:[ \t]*(?:#[^\n\r\x85\u2028\u2029]*)?(?:\r\n|[\n\r\x85\u2028\u2029]))* *")
 _CONFLICT = re.compile(r"^(?:<{7} |={7}$|>{7} )", re.MULTILINE)
 #: The line breaks of YAML 1.1, which PyYAML goes by.
 BREAK = re.compile("\r\n|[\n\r\x85\u2028\u2029]")
@@ -240,14 +242,23 @@ class _Builder:
             node = Mapping([], mark.index, mark.index, mark.line + 1, mark.column, bool(event.flow_style), event.anchor or "")
         else:
             node = Sequence([], mark.index, mark.index, mark.line + 1, mark.column, bool(event.flow_style), event.anchor or "")
-        if node.flow:
-            opener = self._text.find("{" if mapping else "[", mark.index)
-            node.start = opener if opener >= 0 else mark.index
+        if event.anchor or event.tag:
+            self._pass_properties(node)
         if event.anchor:
             self._anchors[event.anchor] = node
         self._stack.append(node)
         self._keys.append(None)
         self._seen.append(set())
+
+    def _pass_properties(self, node: Mapping | Sequence) -> None:
+        """Move the start behind an anchor or tag, to the bracket or the first dash; a block mapping's is that of its first key."""
+        found = _PROPERTIES.match(self._text, node.start)
+        node.start = found.end() if found is not None else node.start
+        if isinstance(node, Sequence) and not node.flow:
+            found = _BLANK.match(self._text, node.start)
+            node.start = found.end() if found is not None else node.start
+            breaks = [line.end() for line in BREAK.finditer(self._text, 0, node.start)]
+            node.column = node.start - (breaks[-1] if breaks else 0)
 
     def _add(self, node: Node) -> None:
         self._nodes += 1
@@ -271,6 +282,7 @@ class _Builder:
             raise YamlProblem(f"the key '{node.text[:64]}' is there twice", node.line)
         if not parent.entries and not parent.flow:
             parent.column = node.column  # with an anchor before it, the mapping's own mark is the anchor's
+            parent.start = node.start
         self._seen[-1].add(node.text)
         self._keys[-1] = node
 

@@ -10,6 +10,7 @@ otherwise than meant is found by whoever parses the text again.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Union
@@ -17,6 +18,10 @@ from typing import Union
 from .._model.records import Json
 from .yaml_nodes import BREAK, Alias, Mapping, Node, Scalar, Sequence
 from .yaml_write import block, entry, flow, item_lines, quoted, scalar
+
+
+#: Anchor and tag of a value, on the line of its key.
+_PROPERTIES = re.compile(r"(?:[ \t]*[&!][^\s,\[\]{}]*)*")
 
 
 class CannotEdit(Exception):
@@ -197,8 +202,9 @@ def _block_to_inline(text: Text, key: Scalar | None, node: Node, inline: str) ->
     colon = text.text.find(":", key.end)
     if colon < 0 or text.text[key.end:colon].strip():
         raise CannotEdit(key.line)
-    start = text.line_start(node.start)
-    return text.spliced((colon + 1, colon + 1, " " + inline), (start, text.next_line(end), ""))
+    found = _PROPERTIES.match(text.text, colon + 1)
+    behind = found.end() if found is not None else colon + 1
+    return text.spliced((behind, behind, " " + inline), (text.line_start(node.start), text.next_line(end), ""))
 
 
 def add_entry(text: Text, mapping: Mapping, key: str, value: Json) -> str:

@@ -20,12 +20,15 @@ KEYS = st.sampled_from(["a", "b", "name", "size", "on", "x-y", "k8s.io/role", "a
 WORDS = st.one_of(
     st.sampled_from(["", "x", "yes", "007", "1e5", "10:20:30", "a: b", "a #b", "- a", "{", "'", '"', "é ü", "two\nlines\n", " lead", "~", "*a",
                      "tab\there", "\u2028", "\ufeff", "0x1f", "2026-01-01", "2026-01-01T00:00:00Z", "=", "<<", "1_000", ".5", "!x", "%a", "@a", "`"]),
-    st.text(max_size=8),
+    st.text(max_size=8), st.sampled_from(["one\ntwo\n", "one\n", "# no comment\nb: 1", "- x\n- y\n", "a: |\n"]),
 )
 SCALARS = st.one_of(st.none(), st.booleans(), st.integers(-10**12, 10**12), st.floats(allow_nan=False, allow_infinity=False), WORDS.filter(
     lambda text: not any("\ud800" <= letter <= "\udfff" for letter in text)))
 VALUES = st.recursive(SCALARS, lambda inner: st.one_of(st.lists(inner, max_size=4), st.dictionaries(KEYS, inner, max_size=4)), max_leaves=12)
 MAPS = st.dictionaries(KEYS, VALUES, min_size=1, max_size=5)
+
+
+LITERAL = re.compile(r"[!-~][ -~]*(\n[!-~][ -~]*)*\n?\Z")
 
 
 def written(data, draw, indent=0, step=2, dash=2):
@@ -34,7 +37,8 @@ def written(data, draw, indent=0, step=2, dash=2):
     for key, value in data.items():
         if draw(st.integers(0, 3)) == 0:
             lines.append(" " * indent + f"# note {draw(st.integers(0, 10**9))}")
-        head = " " * indent + scalar(key) + ":"
+        anchor = f" &x{draw(st.integers(0, 10**9))}" if draw(st.integers(0, 9)) == 0 else ""
+        head = " " * indent + scalar(key) + ":" + anchor
         comment = f"  # side {draw(st.integers(0, 10**9))}" if draw(st.integers(0, 3)) == 0 else ""
         if isinstance(value, dict) and value and draw(st.integers(0, 3)):
             lines.append(head + comment)
@@ -42,6 +46,16 @@ def written(data, draw, indent=0, step=2, dash=2):
         elif isinstance(value, list) and value and draw(st.integers(0, 3)):
             lines.append(head + comment)
             lines += block(value, indent + dash, step=step, dash=dash)
+        elif isinstance(value, str) and LITERAL.match(value) and draw(st.booleans()):
+            chomp = "-" if not value.endswith("\n") else ""
+            lines.append(f"{head} |{chomp}{comment}")
+            lines += [" " * (indent + step) + line for line in value.removesuffix("\n").split("\n")]
+        elif isinstance(value, list) and value and draw(st.booleans()):
+            lines.append(f"{head} [{comment}")
+            lines += [f"{' ' * (indent + 3)}{flow(item)},  # item {draw(st.integers(0, 10**9))}" for item in value]
+            lines.append(" " * (indent + 1) + "]")
+        elif isinstance(value, str) and value.isascii() and value.isprintable() and draw(st.booleans()):
+            lines.append(head + " '" + value.replace("'", "''") + "'" + comment)
         else:
             lines.append(f"{head} {flow(value)}{comment}")
         if draw(st.integers(0, 6)) == 0:
