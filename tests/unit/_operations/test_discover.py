@@ -123,6 +123,21 @@ def test_without_a_store_it_only_reads() -> None:
     assert not outcome.plan.changed and outcome.extra["silent"] == 1
 
 
+def test_a_scan_is_kind_to_switches_unless_asked() -> None:
+    """Section 6: under 256 unresolved at once, 1,000 new connections a second unless asked, 2 s for a connection."""
+    paces: list[tuple[float, int, float]] = []
+
+    class Watched(Nodes):
+        async def scan(self, targets, *, rate, unresolved, timeout):  # type: ignore[no-untyped-def, override]
+            paces.append((rate, unresolved, timeout))
+            async for probe in super().scan(targets, rate=rate, unresolved=unresolved, timeout=timeout):
+                yield probe
+
+    discover(ports(Watched(), Store(cluster())))
+    discover(ports(Watched(), Store(cluster())), rate=50.0, unresolved=8)
+    assert paces == [(1000.0, 256, 2.0), (50.0, 8, 2.0)]
+
+
 @pytest.mark.parametrize(("options", "reason"), [
     ({"cluster": "other"}, "RecordNotFound"),
     ({"addresses": ("0.0.0.0/0",)}, "RangeTooLarge"),
