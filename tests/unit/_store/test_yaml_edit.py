@@ -7,11 +7,19 @@
 from __future__ import annotations
 
 import pytest
+import yaml
 from ansible_collections.ichor.talos.plugins.module_utils._store.yaml_edit import edit
 from ansible_collections.ichor.talos.plugins.module_utils._store.yaml_nodes import parse, to_data
 from ansible_collections.ichor.talos.plugins.module_utils._store.yaml_splice import CannotEdit
 
 GONE = object()
+
+
+@pytest.fixture(params=["libyaml", "python"], autouse=True)
+def reader(request, monkeypatch):
+    """Both of PyYAML's parsers have to tell the same places."""
+    if request.param == "python":
+        monkeypatch.delattr(yaml, "CLoader", raising=False)
 
 
 def with_values(data, values):
