@@ -90,7 +90,7 @@ class Node:
     #: Raised by the next applies, before or after the node stored.
     refuse: list[TalosError] = field(default_factory=list)
     lose: list[TalosError] = field(default_factory=list)
-    bootstrap_error: TalosError | None = None
+    bootstrap_errors: list[TalosError] = field(default_factory=list)
     after_apply: str = "closed"
 
     @property
@@ -169,9 +169,8 @@ class Session:
     async def bootstrap(self) -> None:
         node = await self._call("bootstrap")
         self._world.bootstraps.append(node.name)
-        if node.bootstrap_error is not None:
-            failure, node.bootstrap_error = node.bootstrap_error, None
-            raise failure
+        if node.bootstrap_errors:
+            raise node.bootstrap_errors.pop(0)
         if node.etcd != "Preparing":
             raise error("AlreadyExists", self.endpoint)
         node.stage, node.ready, node.etcd, node.leader = "running", True, "Running", f"{node.name}-id"

@@ -1,0 +1,135 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The bootstrap as it runs: once, under the lock, remembered before and after."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from ansible_collections.ichor.talos.plugins.module_utils._model.outcome import Outcome
+from ansible_collections.ichor.talos.plugins.module_utils._operations.bootstrap import Request, run
+from ansible_collections.ichor.talos.tests.unit._operations import world as w
+
+SENT = {"stage": "booting", "configStoredAt": "2023-11-14T00:00:00Z", "storedConfigHash": "a"}
+
+
+def waiting(count: int = 1) -> w.World:
+    world = w.World()
+    world.store.put(w.cluster_record())
+    for number in range(1, count + 1):
+        w.place(world, f"m{number}", number, "controlplane", status=SENT).mode = "running"
+    return world
+
+
+def node_of(world: w.World, name: str) -> w.Node:
+    return next(node for node in world.nodes.values() if node.name == name)
+
+
+def bootstrap(world: w.World, name: str = "m1", check: bool = False, store: bool = True, cluster: str = "prod", **options: object) -> Outcome:
+    request = Request(cluster, name, **options)  # type: ignore[arg-type]
+    return asyncio.run(run(request, world.ports(check=check, store=store), w.OpenGate(check)))
+
+
+def test_once() -> None:
+    world = waiting(3)
+    outcome = bootstrap(world)
+    assert world.bootstraps == ["m1"] and outcome.executed and not outcome.refused
+    assert world.cluster().status["bootstrappedAt"] and "bootstrapping" not in world.cluster().status and not world.store.leases.held
+    call = world.trace.index("bootstrap m1")
+    assert world.trace[call - 1] == "renew prod" and world.trace[call - 2] == "status written prod"
+    again = bootstrap(world, "m2")
+    assert not again.plan.changed and not again.refused and world.bootstraps == ["m1"]
+
+
+def test_the_cluster_is_the_one_of_the_record() -> None:
+    world = waiting()
+    assert bootstrap(world, cluster="").executed
+    assert waiting() and _raises(waiting(), cluster="other") == "RecordNotFound" and _raises(waiting(), name="m9", cluster="") == "RecordNotFound"
+
+
+def _raises(world: w.World, **options: object) -> str:
+    with pytest.raises(w.TalosError) as caught:
+        bootstrap(world, **options)  # type: ignore[arg-type]
+    return caught.value.reason
+
+
+def test_check_mode_plans_what_the_run_does() -> None:
+    world = waiting()
+    planned = bootstrap(world, check=True)
+    assert planned.plan.changed and not world.bootstraps and not world.store.writes and planned.would_be[0].status["bootstrappedAt"]
+    assert list(bootstrap(world).executed) == [step.id for step in planned.plan.steps]
+
+
+def test_without_a_store_there_is_no_lock() -> None:
+    world = waiting()
+    outcome = bootstrap(world, store=False)
+    assert outcome.refused and outcome.reason == "NoLock" and not world.trace
+
+
+def test_what_passes_by_itself_is_waited_for_and_the_rest_is_not() -> None:
+    world = waiting()
+    node = node_of(world, "m1")
+    node.mode = "closed"
+    world.hook = lambda count, what: setattr(node, "mode", "running") if world.clock.time - w.START > 100 else None
+    assert bootstrap(world).executed and world.clock.time - w.START > 100
+    other = waiting()
+    other.store.put(w.machine_record("m1", 1, "controlplane", status=SENT, approvalState="pending"))
+    assert bootstrap(other).reason == "NotApproved" and other.clock.time == w.START
+
+
+def test_too_early_is_tried_again_and_remembered_by_nobody() -> None:
+    world = waiting()
+    node_of(world, "m1").bootstrap_errors = [w.error("BootstrapNotAvailable"), w.error("FailedPrecondition")]
+    assert bootstrap(world).executed and world.bootstraps == ["m1"] * 3
+
+
+def test_too_early_for_too_long_is_a_refusal_that_leaves_nothing() -> None:
+    world = waiting()
+    node_of(world, "m1").bootstrap_errors = [w.error("BootstrapNotAvailable")] * 99
+    outcome = bootstrap(world, wait=60.0)
+    assert outcome.reason == "BootstrapNotAvailable" and "bootstrapping" not in world.cluster().status and not world.store.leases.held
+
+
+@pytest.mark.parametrize("reason", ["TimedOut", "ConnectionLost", "AlreadyExists"])
+def test_a_lost_answer_is_success_where_the_node_became_a_member(reason: str) -> None:
+    world = waiting()
+    node_of(world, "m1").lose = [w.error(reason)]
+    assert bootstrap(world).executed and world.cluster().status["bootstrappedAt"] and world.bootstraps == ["m1"]
+
+
+def test_a_lost_request_leaves_the_word_that_only_this_machine_may_be_bootstrapped() -> None:
+    world = waiting(3)
+    node_of(world, "m1").bootstrap_errors = [w.error("TimedOut")]
+    outcome = bootstrap(world)
+    assert outcome.reason == "TimedOut" and world.cluster().status["bootstrapping"]
+    assert bootstrap(world, "m2").reason == "BootstrapInProgress"
+    assert bootstrap(world).executed and world.bootstraps == ["m1", "m1"]
+
+
+def test_data_without_a_member_is_no_success() -> None:
+    world = waiting()
+    node_of(world, "m1").bootstrap_errors = [w.error("AlreadyExists")]
+    outcome = bootstrap(world)
+    assert outcome.reason == "AlreadyExists" and "bootstrappedAt" not in world.cluster().status and "bootstrapping" not in world.cluster().status
+
+
+def test_the_machine_is_looked_at_again_on_the_connection_of_the_call() -> None:
+    world = waiting()
+
+    def swap(count: int, what: str) -> None:
+        if what == "lease prod":
+            node_of(world, "m1").identity = w.identity(99)
+
+    world.hook = swap
+    assert bootstrap(world).reason == "EndpointIdentityMismatch" and not world.bootstraps
+
+
+def test_etcd_is_never_asked_before_the_bootstrap_since_it_would_hang() -> None:
+    world = waiting()
+    bootstrap(world)
+    before = world.trace[:world.trace.index("bootstrap m1")]
+    assert not [what for what in before if what.startswith("etcd_")] and [what for what in before if what.startswith("services")]
