@@ -10,10 +10,11 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from . import problem
+from . import cel, problem
 from .masking import Mask
 from .problem import ConfigProblem
 from .scalars import resolve
@@ -44,8 +45,9 @@ class BroughtConfig:
 
     complete: it has the legacy document, so a node takes it as a whole configuration. role: `controlplane`, `worker`, or ""
     where machine.type is missing or unknown (Talos's `init` is a control plane). install_disk: device path, from the legacy
-    section, or from an UnattendedInstallConfig whose selector is exactly one path. install_selector: text of a selector (legacy as
-    JSON, CEL as it stands). endpoint: URL. machine_ca: PEM text of the CA certificate that signs the Talos API, "" when unknown.
+    section, or from an UnattendedInstallConfig whose selector is exactly one path. install_selector: text of a selector as it
+    stands. install_fields: the same as fields of a legacy selector, also read back from an expression that this product wrote; {} where
+    only Talos can tell. endpoint: URL. machine_ca: PEM text of the CA certificate that signs the Talos API, "" when unknown.
     secrets: every secret leaf value, for masking by value. masked: the text with every spelling of them hidden.
     sha256: hexadecimal, of the bytes.
     """
@@ -58,6 +60,7 @@ class BroughtConfig:
     hostname: str
     install_disk: str
     install_selector: str
+    install_fields: Mapping[str, str]
     install_image: str
     cluster_name: str
     cluster_id: str
@@ -140,9 +143,10 @@ def _describe(data: bytes, text: str, documents: tuple[Document, ...]) -> Brough
     unattended = _map(by_kind.get("UnattendedInstallConfig"))
     cluster_document = _map(by_kind.get("KubeClusterConfig"))
     selector = _text(_map(_map(unattended.get("provisioning")).get("diskSelector")).get("match"))
-    disk = _text(install.get("disk")) or disk_of_selector(selector)
-    if not selector and _map(install.get("diskSelector")):
-        selector = ", ".join(f"{key}: {value}" for key, value in sorted(_map(install.get("diskSelector")).items()))
+    disk = _text(install.get("disk")) or cel.path_of(selector)
+    fields = {key: str(value) for key, value in _map(install.get("diskSelector")).items() if value not in (None, "")}
+    if not selector and fields:
+        selector = ", ".join(f"{key}: {value}" for key, value in sorted(fields.items()))
     secrets = frozenset(value for document in documents for dummy, value in secret_leaves(document.kind, document.data))
     host = _map(by_kind.get("HostnameConfig"))
     return BroughtConfig(
@@ -154,6 +158,7 @@ def _describe(data: bytes, text: str, documents: tuple[Document, ...]) -> Brough
         hostname=_text(host.get("hostname")) or _text(_map(machine.get("network")).get("hostname")),
         install_disk=disk,
         install_selector=selector,
+        install_fields=fields or cel.selector_of(selector),
         install_image=_text(install.get("image")) or _text(_map(unattended.get("installer")).get("image")),
         cluster_name=_text(cluster.get("clusterName")) or _text(cluster_document.get("clusterName")),
         cluster_id=_text(cluster.get("id")) or _text(_map(by_kind.get("DiscoveryIdentityConfig")).get("clusterID")),
@@ -163,15 +168,6 @@ def _describe(data: bytes, text: str, documents: tuple[Document, ...]) -> Brough
         secrets=secrets,
         masked=Mask(secrets)(text),
     )
-
-
-def disk_of_selector(expression: str) -> str:
-    """The device path when a CEL selector is exactly `disk.dev_path == "PATH"` (what Talos's generator writes), else ""."""
-    head, separator, tail = expression.partition("==")
-    value = tail.strip()
-    if separator and head.strip() == "disk.dev_path" and len(value) > 2 and value[0] == value[-1] and value[0] in "\"'":
-        return value[1:-1] if value[0] not in value[1:-1] else ""
-    return ""
 
 
 def _map(value: Any) -> dict[str, Any]:

@@ -5,6 +5,9 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+
+from . import go_text
 
 
 def quote(text: str) -> str:
@@ -14,16 +17,86 @@ def quote(text: str) -> str:
     ) + '"'
 
 
-def equals_path(path: str) -> str:
-    """The disk with this device path, as Talos's generator writes it; a link such as /dev/disk/by-id/… is looked up in its symlinks."""
-    if path.startswith("/dev/disk/"):
-        return f"{quote(path)} in disk.symlinks"
+def device_path(path: str) -> str:
+    """The disk with this kernel path, as Talos's generator writes it."""
     return f"disk.dev_path == {quote(path)}"
+
+
+def disk_path(path: str) -> str:
+    """The disk behind a path that a person gave: a link below /dev/disk is looked up among the disk's links."""
+    return f"{quote(path)} in disk.symlinks" if path.startswith("/dev/disk/") else device_path(path)
 
 
 def permanent_mac(mac: str) -> str:
     """The link with this permanent hardware address."""
     return f"mac(link.permanent_addr) == {quote(mac.lower())}"
+
+
+_GLOBS = {"model": "model", "serial": "serial", "modalias": "modalias", "uuid": "uuid", "wwid": "wwid", "busPath": "bus_path", "name": "dev_path"}
+_TYPES = {"nvme": 'disk.transport == "nvme"', "sd": 'disk.transport == "mmc"', "hdd": "disk.rotational", "ssd": "!disk.rotational"}
+_REAL_DISK = 'disk.transport != "" && !disk.readonly && !disk.cdrom'
+_COMPARISON = re.compile(r"(>=|<=|>|<|==)?\s*(.+)\Z", re.DOTALL)
+
+
+def of_selector(selector: Mapping[str, str]) -> str:
+    """A legacy disk selector as an expression (reference: legacy selector to CEL). `match` is taken as it stands.
+
+    Raises ValueError for a size that is none or a type that Talos does not know.
+    """
+    if selector.get("match"):
+        return selector["match"]
+    terms = []
+    if selector.get("size"):
+        found = _COMPARISON.match(selector["size"].strip())
+        sign, size = (found.group(1) or "==", found.group(2)) if found else ("==", "")
+        terms.append(f"disk.size {sign} {go_text.parse_bytes(size)}u")
+    terms.extend(f"glob({quote(selector[key])}, disk.{field})" for key, field in _GLOBS.items() if selector.get(key))
+    if selector.get("type"):
+        if selector["type"] not in _TYPES:
+            raise ValueError("the type of a disk is one of nvme, sd, hdd, ssd")
+        terms.append(_TYPES[selector["type"]])
+    return " && ".join([*terms, _REAL_DISK])
+
+
+_PATH_FORMS = (
+    re.compile(r"disk\.dev_path\s*==\s*(\"(?:[^\"\\]|\\.)*\"|'[^'\\]*')\s*\Z"), re.compile(r"(\"(?:[^\"\\]|\\.)*\")\s+in\s+disk\.symlinks\s*\Z"),
+)
+_GLOB_TERM = re.compile(r"glob\((\"(?:[^\"\\]|\\.)*\"), disk\.([a-z_]+)\)\Z")
+_SIZE_TERM = re.compile(r"disk\.size (>=|<=|>|<|==) ([0-9]+)u\Z")
+
+
+def path_of(expression: str) -> str:
+    """The path of an expression that is exactly one path (`device_path`, `disk_path`), else ""."""
+    for form in _PATH_FORMS:
+        found = form.match(expression.strip())
+        if found:
+            return _unquote(found.group(1))
+    return ""
+
+
+def selector_of(expression: str) -> dict[str, str]:
+    """The legacy selector that `of_selector` made this expression of; {} for any other expression."""
+    if not expression.endswith(_REAL_DISK):
+        return {}
+    head = expression[:-len(_REAL_DISK)]
+    result: dict[str, str] = {}
+    types = {text: name for name, text in _TYPES.items()}
+    fields = {field: key for key, field in _GLOBS.items()}
+    for term in head.split(" && ")[:-1]:
+        glob, size = _GLOB_TERM.match(term), _SIZE_TERM.match(term)
+        if glob and glob.group(2) in fields:
+            result[fields[glob.group(2)]] = _unquote(glob.group(1))
+        elif size:
+            result["size"] = f"{size.group(1)} {size.group(2)}"
+        elif term in types:
+            result["type"] = types[term]
+        else:
+            return {}
+    return result
+
+
+def _unquote(text: str) -> str:
+    return re.sub(r"\\(.)", r"\1", text[1:-1])
 
 
 def balanced(expression: str) -> bool:

@@ -58,6 +58,13 @@ class Config:
 
     version: str
     documents: list[Document]
+    #: The contract that it was generated for, "" where it was read.
+    shape: str = ""
+
+    @property
+    def version_of_shape(self) -> str:
+        """The contract, else the version of the schema."""
+        return self.shape or self.version
 
     @property
     def schema(self) -> Schema:
@@ -79,7 +86,7 @@ class Config:
         return [document for document in self.documents if document.kind.name == kind]
 
     def copy(self) -> Config:
-        return Config(self.version, [document.copy() for document in self.documents])
+        return Config(self.version, [document.copy() for document in self.documents], self.shape)
 
     def text(self, dialect: str = NEWEST) -> str:
         """The configuration as YAML, stable to the byte for equal content."""

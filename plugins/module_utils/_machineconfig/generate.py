@@ -94,7 +94,9 @@ def generate(given: GenerateInput, role: str, contract: str, version: str = "") 
         add("HostnameConfig", {"auto": "stable"})
         if given.kubespan and contract != "1.12":
             add("KubeSpanConfig", {"enabled": True})
-    return arrange(version, documents)
+    result = arrange(version, documents)
+    result.shape = contract
+    return result
 
 
 def _registries(given: GenerateInput) -> list[tuple[str, dict[str, Any]]]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from . import go_url, problem
-from .cel import equals_path
+from .cel import device_path
 from .kubernetes_defaults import audit_policy, authentication, pod_security
 from .problem import ConfigProblem
 
@@ -33,7 +33,7 @@ def documents_1_14(
         installer = {"image": given.install_image} if given.install_image else {}
         yield "UnattendedInstallConfig", {
             **({"installer": installer} if installer else {}),
-            "provisioning": {"diskSelector": {"match": equals_path(given.install_disk)}, "wipe": False},
+            "provisioning": {"diskSelector": {"match": device_path(given.install_disk)}, "wipe": False},
         }
     yield "ResolverConfig", {"hostDNS": {"enabled": True, "forwardKubeDNSToHost": True}}
     if given.sysctls:

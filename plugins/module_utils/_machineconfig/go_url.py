@@ -89,7 +89,7 @@ class URL:
 def parse(text: str) -> URL:
     """The parts of a URL reference. Raises ValueError with one sentence that quotes nothing."""
     if any(ord(character) < 0x20 or ord(character) == 0x7F for character in text):
-        raise ValueError("a URL holds a control character")
+        raise ValueError("net/url: invalid control character in URL")
     rest, hash_mark, fragment = text.partition("#")
     url = _parse_rest(rest)
     if hash_mark:
@@ -107,7 +107,7 @@ def _parse_rest(text: str) -> URL:
     if found is not None:
         scheme, rest = found.group(1).lower(), found.group(2)
     elif text.startswith(":"):
-        raise ValueError("a URL has no scheme before its colon")
+        raise ValueError("missing protocol scheme")
     force_query, query = False, ""
     if rest.endswith("?") and rest.count("?") == 1:
         force_query, rest = True, rest[:-1]
@@ -117,7 +117,7 @@ def _parse_rest(text: str) -> URL:
         if scheme:
             return URL(scheme=scheme, opaque=rest, force_query=force_query, query=query)
         if ":" in rest.split("/", 1)[0]:
-            raise ValueError("the first part of a URL's path holds a colon")
+            raise ValueError("first path segment in URL cannot contain colon")
     user: tuple[str, str | None] | None = None
     host = ""
     omit_host = False
@@ -140,7 +140,7 @@ def _parse_authority(authority: str) -> tuple[tuple[str, str | None] | None, str
     if not at:
         return None, host
     if not _only(info, _USER | frozenset("!'()*:%@")):
-        raise ValueError("a URL's user name holds a character that is not allowed")
+        raise ValueError("net/url: invalid userinfo")
     name, colon, password = info.partition(":")
     return (_unescape(name), _unescape(password) if colon else None), host
 
@@ -149,18 +149,18 @@ def _parse_host(host: str) -> str:
     if host.startswith("["):
         end = host.rfind("]")
         if end < 0:
-            raise ValueError("a URL's host has an opening bracket only")
+            raise ValueError("missing ']' in host")
         if not re.fullmatch(r"(:[0-9]*)?", host[end + 1:]):
-            raise ValueError("a URL's port is not a number")
+            raise ValueError("invalid port after host")
         zone = host[:end].find("%25")
         if zone >= 0:
             return _unescape_host(host[:zone]) + _unescape(host[zone:end]) + _unescape_host(host[end:])
     else:
         colon = host.rfind(":")
         if colon >= 0 and not re.fullmatch(r":[0-9]*", host[colon:]):
-            raise ValueError("a URL's port is not a number")
+            raise ValueError("invalid port after host")
         if host.count(":") > 1:
-            raise ValueError("an IPv6 address in a URL needs brackets")
+            raise ValueError("invalid port after host")
     return _unescape_host(host)
 
 
@@ -199,7 +199,7 @@ def _unescape(text: str) -> str:
     if "%" not in text:
         return text
     if _BAD_ESCAPE.search(text):
-        raise ValueError("a URL holds an invalid %-escape")
+        raise ValueError("invalid URL escape")
     raw = re.sub(rb"%([0-9a-fA-F]{2})", lambda found: bytes([int(found.group(1), 16)]), text.encode("utf-8", "surrogateescape"))
     return raw.decode("utf-8", "surrogateescape")
 
@@ -208,7 +208,7 @@ def _unescape_host(host: str) -> str:
     for found in re.finditer(r"%(..)?", host):
         escaped = found.group(1) or ""
         if not re.fullmatch(r"[0-9a-fA-F]{2}", escaped) or int(escaped, 16) < 0x80 and escaped != "25":
-            raise ValueError("a URL's host holds an invalid %-escape")
+            raise ValueError("invalid URL escape")
     if any(ord(character) < 0x80 and character not in _HOST | frozenset("%") for character in host):
-        raise ValueError("a URL's host holds a character that is not allowed")
+        raise ValueError("invalid character in host name")
     return _unescape(host)

@@ -17,6 +17,7 @@ from .codec import patch_failed
 from .containers import FreeForm, ListOf, MapOf, Struct
 from .documents import Config, Document, arrange, decode, refuse_twice
 from .json_patch import refuse_json_patch
+from .plain_nodes import node_of
 from .problem import ConfigProblem
 from .schema import LEGACY, Kind, schema
 from .values import Args, Formed
@@ -61,6 +62,15 @@ def load_patch(data: bytes | str, version: str, *, source: str = "") -> Patch:
         nodes = read(data)
         refuse_json_patch(nodes)
         return Patch(version, _steps(nodes, version), source)
+    except ConfigProblem as error:
+        raise error.at(source=source) from None
+
+
+def patch_of_documents(documents: Iterable[Any], version: str, *, source: str = "") -> Patch:
+    """The same from documents as plain data, as a TalosConfigPatch record has them."""
+    try:
+        nodes = [node_of(document) for document in documents]
+        return Patch(version, _steps([node for node in nodes if not node.is_null()], version), source)
     except ConfigProblem as error:
         raise error.at(source=source) from None
 
@@ -165,7 +175,7 @@ def apply_patches(config: Config, patches: Iterable[Patch]) -> Config:
     for patch in patches:
         try:
             _apply(result, patch)
-            result = arrange(result.version, result.documents)
+            result.documents = arrange(result.version, result.documents).documents
         except ConfigProblem as error:
             raise error.at(source=patch.source) from None
     return result

@@ -9,7 +9,8 @@ import hashlib
 
 import pytest
 
-from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.bring import bring, disk_of_selector
+from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.bring import bring
+from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.cel import of_selector, path_of, selector_of
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.problem import ConfigProblem
 
 CA = "-----BEGIN CERTIFICATE-----\nTUlJQg==\n-----END CERTIFICATE-----\n"
@@ -171,5 +172,18 @@ def test_bom_and_crlf_are_read() -> None:
     ('disk.dev_path == "/dev/sda"', "/dev/sda"), ("disk.dev_path=='/dev/sda'", "/dev/sda"),
     ('disk.dev_path == "/dev/sda" || true', ""), ('disk.dev_path == "a" && x == "b"', ""), ("disk.size > 1u", ""), ("", ""),
 ])
-def test_disk_of_selector(text: str, disk: str) -> None:
-    assert disk_of_selector(text) == disk
+def test_path_of_an_expression(text: str, disk: str) -> None:
+    assert path_of(text) == disk
+
+
+@pytest.mark.parametrize("selector", [
+    {"size": ">= 1000"}, {"type": "nvme"}, {"type": "hdd", "model": "WDC*"},
+    {"serial": 'a"b\\c', "wwid": "*", "busPath": "/pci*", "uuid": "u", "modalias": "m"},
+])
+def test_legacy_selector_reads_back_from_its_expression(selector: dict[str, str]) -> None:
+    assert selector_of(of_selector(selector)) == selector
+
+
+def test_selector_of_a_foreign_expression_is_unknown() -> None:
+    assert selector_of("disk.size > 1u") == {}
+    assert selector_of('foo && disk.transport != "" && !disk.readonly && !disk.cdrom') == {}
