@@ -26,7 +26,7 @@ from ansible.parsing.vault import is_encrypted
 from ansible.plugins.action import ActionBase
 from ansible.utils.display import Display
 
-from ansible_collections.ichor.talos.plugins.module_utils._ansible.arguments import FILE_OPTIONS, SECRET_OPTIONS
+from ansible_collections.ichor.talos.plugins.module_utils._ansible.arguments import FILE_OPTIONS, PATH_OPTIONS, SECRET_OPTIONS
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.channel import ENVIRONMENT, PLACEHOLDER
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.plan_text import duration
 
@@ -52,8 +52,9 @@ class ActionModule(ActionBase):
         self._supports_async = False
         result = super().run(tmp, task_vars)
         variables = task_vars or {}
-        arguments, secrets = self._without_secrets()
-        hello = {"secrets": secrets, "store_path": _store_path(variables), "overlay": self._overlay(),
+        folder = _project_folder(variables)
+        arguments, secrets = self._without_secrets(folder)
+        hello = {"secrets": secrets, "store_path": os.path.join(folder, "ichor"), "overlay": self._overlay(),
                  "run": os.path.basename(C.DEFAULT_LOCAL_TMP), **self._actor(variables)}
         with Channel(hello, self._clear_text, display.display) as channel:
             environment = self._task.environment
@@ -64,8 +65,8 @@ class ActionModule(ActionBase):
                 self._task.environment = environment
         return result
 
-    def _without_secrets(self):
-        """The task's arguments with a placeholder for each secret, and the secrets; files are looked for as Ansible does."""
+    def _without_secrets(self, folder):
+        """The task's arguments with a placeholder for each secret and whole paths, and the secrets."""
         arguments = dict(self._task.args)
         secrets = {}
         for name in SECRET_OPTIONS & arguments.keys():
@@ -73,14 +74,20 @@ class ActionModule(ActionBase):
             if value is not None:
                 secrets[name] = value if isinstance(value, str) else json.dumps(value, default=str)
                 arguments[name] = PLACEHOLDER
-        for name in FILE_OPTIONS & arguments.keys():
-            value = arguments[name]
-            if isinstance(value, str) and value and not os.path.exists(os.path.expanduser(value)):
-                try:
-                    arguments[name] = self._find_needle("files", value)
-                except Exception:  # the module says that it is not there, with its reason
-                    pass
+        for name in PATH_OPTIONS & arguments.keys():
+            if isinstance(arguments[name], str) and arguments[name]:
+                arguments[name] = self._whole_path(arguments[name], folder, name in FILE_OPTIONS)
         return arguments, secrets
+
+    def _whole_path(self, value, folder, is_file):
+        """A relative path counts from the project's folder; a file is also looked for where Ansible keeps files (`files/`)."""
+        path = os.path.join(folder, os.path.expanduser(value))
+        if is_file and not os.path.exists(path):
+            try:
+                return self._find_needle("files", value)
+            except Exception:  # the module says that it is not there, with its reason
+                pass
+        return path
 
     def _overlay(self):
         """The private folder of this ansible-playbook for the would-be records of a check run; core removes it at the end."""
@@ -107,12 +114,10 @@ class ActionModule(ActionBase):
         return self._loader._vault.decrypt(data) if is_encrypted(data) else data
 
 
-def _store_path(variables):
-    """`ichor/` beside the playbook; a collection's own playbook stands in nobody's project, so there the working folder counts."""
+def _project_folder(variables):
+    """Where the playbook is; a collection's own playbook stands in nobody's project, so there the working folder counts."""
     folder = variables.get("playbook_dir") or os.getcwd()
-    if f"{os.sep}ansible_collections{os.sep}" in folder + os.sep:
-        folder = os.getcwd()
-    return os.path.join(folder, "ichor")
+    return os.getcwd() if f"{os.sep}ansible_collections{os.sep}" in folder + os.sep else folder
 
 
 def _login():

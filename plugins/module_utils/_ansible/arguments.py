@@ -32,6 +32,10 @@ SECRET_OPTIONS = frozenset({"talosconfig_content", "config_content", "bundle_con
 #: Options that name a file of the person's which may be vaulted: the module asks the action plugin for its clear text.
 FILE_OPTIONS = frozenset({"talosconfig", "config_file", "bundle_file", "kubeconfig"})
 
+#: Every option that is a path. The action plugin makes relative ones absolute: they count from the playbook's folder, or from
+#: the working directory when the playbook is one of a collection.
+PATH_OPTIONS = FILE_OPTIONS | {"store_path", "state_path", "plan_file", "save_plan", "config_dir"}
+
 #: Options that name records; where one is given and `store` is not, the directory store is used.
 RECORD_OPTIONS = ("cluster", "machine", "machines", "select")
 

@@ -20,7 +20,8 @@ class RunGate:
     """Implements the port `Gate`.
 
     `expect` is an approved plan's id, `saved` the plans of this module in a plan file (None without a file). `show` takes
-    a line; `tell_empty` False leaves out that there is nothing to do, for modules that only look. `plans` holds every plan that came through, the first being the task's plan.
+    a line; `tell_empty` False leaves out that there is nothing to do, for modules that only look. `plans` holds every plan that came
+    through, the first being the task's plan.
     """
 
     def __init__(self, module: str, *, check: bool, show: Callable[[str], None], expect: str = "",

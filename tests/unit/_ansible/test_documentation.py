@@ -16,7 +16,7 @@ import pytest
 import yaml
 
 from ansible_collections.ichor.talos.plugins.doc_fragments.options import ModuleDocFragment
-from ansible_collections.ichor.talos.plugins.module_utils._ansible.arguments import COMMON_GROUPS, FILE_OPTIONS, GROUPS, SECRET_OPTIONS, Spec
+from ansible_collections.ichor.talos.plugins.module_utils._ansible.arguments import COMMON_GROUPS, FILE_OPTIONS, GROUPS, PATH_OPTIONS, SECRET_OPTIONS, Spec
 
 ROOT = Path(__file__).parents[3]
 MODULES = sorted((ROOT / "plugins" / "modules").glob("*.py"))
@@ -76,5 +76,6 @@ def test_each_option_of_each_module_is_a_secret_or_is_not(path: Path) -> None:
     assert set(COMMON_GROUPS) <= set(spec.groups), "module_defaults of the action group set these for every module"
     for name, argument in spec.arguments().items():
         assert bool(argument.get("no_log")) == (name in SECRET_OPTIONS), f"{name}: no_log and SECRET_OPTIONS say different things"
+        assert (argument.get("type") == "path") == (name in PATH_OPTIONS), f"{name}: the action plugin has to know every path"
         if SOUNDS_SECRET.search(name):
             assert name in SECRET_OPTIONS | FILE_OPTIONS | PUBLIC, f"{name} sounds like a secret: put it into one of the lists"

@@ -66,7 +66,8 @@ def test_long_texts_are_wrapped_and_no_fingerprint_is_cut() -> None:
     assert lines[1].startswith("    ")
 
 
-@pytest.mark.parametrize(("seconds", "text"), [(0.2, "0.2 s"), (5, "5 s"), (119, "119 s"), (120, "2 min"), (150, "2 min 30 s"), (7200, "2 h"), (7500, "2 h 5 min")])
+@pytest.mark.parametrize(("seconds", "text"),
+                         [(0.2, "0.2 s"), (5, "5 s"), (119, "119 s"), (120, "2 min"), (150, "2 min 30 s"), (7200, "2 h"), (7500, "2 h 5 min")])
 def test_durations(seconds: float, text: str) -> None:
     assert duration(seconds) == text
 

@@ -1,0 +1,51 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Writes each task's result as a line of JSON, for the scenarios."""
+
+from __future__ import annotations
+
+import json
+import os
+
+from ansible.plugins.callback import CallbackBase
+
+DOCUMENTATION = """
+name: record
+type: notification
+short_description: Results as lines of JSON
+description: Appends one line a result to the file that the variable RECORD_FILE names.
+requirements: []
+"""
+
+
+class CallbackModule(CallbackBase):
+    CALLBACK_VERSION = 2.0
+    CALLBACK_TYPE = "notification"
+    CALLBACK_NAME = "record"
+    CALLBACK_NEEDS_ENABLED = True
+
+    def _record(self, how, result):
+        task = result.task if hasattr(result, "task") else result._task
+        content = result.result if hasattr(result, "result") else result._result
+        with open(os.environ["RECORD_FILE"], "a", encoding="utf-8") as stream:
+            stream.write(json.dumps({"task": task.get_name(), "how": how, "result": content}, default=str) + "\n")
+
+    def v2_runner_on_ok(self, result):
+        self._record("ok", result)
+
+    def v2_runner_on_failed(self, result, ignore_errors=False):
+        self._record("failed", result)
+
+    def v2_runner_on_skipped(self, result):
+        self._record("skipped", result)
+
+    def v2_runner_on_unreachable(self, result):
+        self._record("unreachable", result)
+
+    def v2_runner_item_on_ok(self, result):
+        self._record("item", result)
+
+    def v2_runner_item_on_failed(self, result):
+        self._record("item-failed", result)
