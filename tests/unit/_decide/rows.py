@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from ansible_collections.ichor.talos.plugins.module_utils._model.plan import Plan
+
 from tests.unit.machine_world import rules_in
 
 

@@ -2,23 +2,22 @@
 # GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Section 7 of the design as rows, and what sections 4, 5 and 9 say of a person's edits."""
+"""Section 7 of the design as rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ansible_collections.ichor.talos.plugins.module_utils._decide.approval import decide_approval
 from ansible_collections.ichor.talos.plugins.module_utils._decide.approval_words import Candidate, Decision, Wanted
-from ansible_collections.ichor.talos.plugins.module_utils._decide.machine_edit import decide_edit
-from ansible_collections.ichor.talos.plugins.module_utils._decide.machine_edit_words import Edit, Edited, EditSeen, Etcd
 from ansible_collections.ichor.talos.plugins.module_utils._model.identity import Identity, swapped_uuid
 from ansible_collections.ichor.talos.plugins.module_utils._model.moments import moment
-from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Disk, EtcdMember, NodeFacts
+from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Disk, NodeFacts
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Observed, Present, Unknown
 from ansible_collections.ichor.talos.plugins.module_utils._model.ports import Actor
-from ansible_collections.ichor.talos.plugins.module_utils._model.records import Broken, Json, Record
+from ansible_collections.ichor.talos.plugins.module_utils._model.records import Broken, Record
+
 from tests.unit._decide.rows import Row, Seen, of_plan
 from tests.unit.machine_world import DISK, NOW, SECOND, STICK, cluster, facts, fingerprint, identity, machine, uuid_of
 
@@ -35,8 +34,17 @@ def answers(who: Identity | int = 1, key: str = "one", address: str = "10.0.0.1"
     return Present(facts(address, identity(who) if isinstance(who, int) else who, key, disks))
 
 
-def decision(record: Record | None, node: Observed[NodeFacts] | None = None, *, machines: Sequence[Record] = (), actor: Actor = ANN,
-             home: Observed[NodeFacts] | None = None, broken: Broken | None = None, in_cluster: Record | None = None, **wanted: object) -> Decision:
+def decision(
+    record: Record | None,
+    node: Observed[NodeFacts] | None = None,
+    *,
+    machines: Sequence[Record] = (),
+    actor: Actor = ANN,
+    home: Observed[NodeFacts] | None = None,
+    broken: Broken | None = None,
+    in_cluster: Record | None = None,
+    **wanted: object,
+) -> Decision:
     said: dict[str, object] = {"name": record.name if record else "prod-1", "role": "worker", "install": {"disk": "/dev/nvme0n1"}, **wanted}
     everybody = (*((record,) if record else ()), *machines)
     seen = Candidate(record, actor, in_cluster or cluster(), everybody, broken, node if node is not None else answers(), home or Absent())
@@ -73,20 +81,38 @@ APPROVAL: tuple[Row, ...] = (
     Row("7/rejects", lambda: reject(machine(1)), actions=("RejectMachine",)),
     Row("7/exact-names", lambda: approve(machine(1, name="prod-*")), ("7/exact-names",), reasons=("InvalidInput",)),
     Row("7/no-such-record", lambda: approve(None), ("7/record-missing",), reasons=("RecordNotFound",)),
-    Row("7/record-broken", lambda: approve(None, broken=Broken("TalosMachine", "prod-1", "machines/prod-1.yaml", 7, "bad")), ("7/record-broken",),
-        reasons=("RecordBroken",), says=("line 7",)),
+    Row(
+        "7/record-broken",
+        lambda: approve(None, broken=Broken("TalosMachine", "prod-1", "machines/prod-1.yaml", 7, "bad")),
+        ("7/record-broken",),
+        reasons=("RecordBroken",),
+        says=("line 7",),
+    ),
     Row("7/other-cluster", lambda: approve(machine(1), cluster="dev"), ("7/other-cluster",), reasons=("RecordNotFound",)),
-    Row("7/cluster-missing", lambda: of_plan(decide_approval(Wanted("prod-1", role="worker"), Candidate(machine(1), ANN, None, (machine(1),)), NOW).plan),
-        ("7/cluster-missing",), reasons=("RecordNotFound",)),
+    Row(
+        "7/cluster-missing",
+        lambda: of_plan(decide_approval(Wanted("prod-1", role="worker"), Candidate(machine(1), ANN, None, (machine(1),)), NOW).plan),
+        ("7/cluster-missing",),
+        reasons=("RecordNotFound",),
+    ),
     Row("7/role-missing", lambda: approve(machine(1), role=""), ("7/role-missing",), reasons=("InvalidInput",)),
     # what it sets
     Row("7/sets-role", lambda: written(machine(1), "role"), says=("worker",)),
     Row("7/sets-labels", lambda: written(machine(1), "labels", labels={"rack": "a1"}), says=("'rack': 'a1'",)),
     Row("7/sets-install", lambda: written(machine(1), "install"), says=("/dev/nvme0n1",)),
     Row("7/sets-other-disks", lambda: written(machine(1), "disks", disks=({"selector": {"name": "sda"}, "role": "storage"},)), says=("storage",)),
-    Row("7/sets-static-network", lambda: written(machine(1), "network", network={"interface": "eth0", "addresses": ["10.0.0.1/24"], "vlan": 5}), says=("10.0.0.1/24", "5")),
+    Row(
+        "7/sets-static-network",
+        lambda: written(machine(1), "network", network={"interface": "eth0", "addresses": ["10.0.0.1/24"], "vlan": 5}),
+        says=("10.0.0.1/24", "5"),
+    ),
     Row("7/sets-dhcp", lambda: written(machine(1), "network", network={"interface": "eth0", "dhcp": True}), says=("'dhcp': True",)),
-    Row("7/dhcp-and-static", lambda: approve(machine(1), network={"interface": "eth0", "dhcp": True, "addresses": ["10.0.0.1/24"]}), ("3/schema",), reasons=("RecordInvalid",)),
+    Row(
+        "7/dhcp-and-static",
+        lambda: approve(machine(1), network={"interface": "eth0", "dhcp": True, "addresses": ["10.0.0.1/24"]}),
+        ("3/schema",),
+        reasons=("RecordInvalid",),
+    ),
     Row("7/link-unknown", lambda: approve(machine(1), network={"interface": "eth7", "dhcp": True}), ("7/link-unknown",), actions=("ApproveMachine",)),
     Row("7/sets-hostname", lambda: written(machine(1), "hostname", hostname="w-1"), says=("w-1",)),
     Row("7/sets-who", lambda: written(machine(1), "approvedBy"), says=("ann",)),
@@ -94,198 +120,250 @@ APPROVAL: tuple[Row, ...] = (
     Row("7/records-the-fingerprint", lambda: written(machine(1), "acceptedFingerprint"), says=(fingerprint("one"),)),
     Row("7/records-the-disk", lambda: written(machine(1), "approvedDisk"), says=("eui.01", "D1", "Fast 500", "500000000000")),
     # fingerprint
-    Row("7/changed-pin-shows-both", lambda: approve(machine(1), answers(key="two")), ("7/fingerprint-changed",), actions=("ApproveMachine",),
-        says=(fingerprint("one"), fingerprint("two"), moment(NOW - 100), "12 hours")),
-    Row("7/named-fingerprint-fits", lambda: approve(machine(1), answers(key="two"), fingerprint=fingerprint("two")), actions=("ApproveMachine",), absent=("7/fingerprint",)),
-    Row("7/named-fingerprint-differs", lambda: approve(machine(1), answers(key="two"), fingerprint=fingerprint("one")), ("7/fingerprint",), reasons=("FingerprintMismatch",),
-        says=(fingerprint("one"), fingerprint("two"), "equal", moment(NOW - 100), "approve with fingerprint:")),
+    Row(
+        "7/changed-pin-shows-both",
+        lambda: approve(machine(1), answers(key="two")),
+        ("7/fingerprint-changed",),
+        actions=("ApproveMachine",),
+        says=(fingerprint("one"), fingerprint("two"), moment(NOW - 100), "12 hours"),
+    ),
+    Row(
+        "7/named-fingerprint-fits",
+        lambda: approve(machine(1), answers(key="two"), fingerprint=fingerprint("two")),
+        actions=("ApproveMachine",),
+        absent=("7/fingerprint",),
+    ),
+    Row(
+        "7/named-fingerprint-differs",
+        lambda: approve(machine(1), answers(key="two"), fingerprint=fingerprint("one")),
+        ("7/fingerprint",),
+        reasons=("FingerprintMismatch",),
+        says=(fingerprint("one"), fingerprint("two"), "equal", moment(NOW - 100), "approve with fingerprint:"),
+    ),
     Row("7/plan-id-holds-the-fingerprint", lambda: same_plan(decision(machine(1)), decision(machine(1), answers(key="two"))), actions=("different",)),
     Row("7/plan-id-is-stable", lambda: same_plan(decision(machine(1)), decision(machine(1), actor=Actor("bob", "awx"))), actions=("equal",)),
     Row("7/silent-keeps-the-pin", lambda: approve(machine(1), SILENT), ("7/silent-node",), actions=("ApproveMachine",), says=(fingerprint("one"), "stays")),
     Row("7/silent-records-the-pin", lambda: written(machine(1), "acceptedFingerprint", SILENT), says=(fingerprint("one"),)),
-    Row("7/silent-without-a-pin", lambda: approve(machine(1, pin="", status={"stage": "maintenance"}), SILENT, install=None), ("7/silent-node", "7/no-install"),
-        actions=("ApproveMachine",), says=("no certificate is recorded",)),
-    Row("7/silent-and-another-named", lambda: approve(machine(1), SILENT, fingerprint=fingerprint("two")), ("7/fingerprint",), reasons=("FingerprintMismatch",)),
-    Row("7/configured-node", lambda: approve(machine(1), Unknown("ClientCertificateRequired", "it wants one")), ("7/configured-node",), actions=("ApproveMachine",)),
+    Row(
+        "7/silent-without-a-pin",
+        lambda: approve(machine(1, pin="", status={"stage": "maintenance"}), SILENT, install=None),
+        ("7/silent-node", "7/no-install"),
+        actions=("ApproveMachine",),
+        says=("no certificate is recorded",),
+    ),
+    Row(
+        "7/silent-and-another-named", lambda: approve(machine(1), SILENT, fingerprint=fingerprint("two")), ("7/fingerprint",), reasons=("FingerprintMismatch",)
+    ),
+    Row(
+        "7/configured-node",
+        lambda: approve(machine(1), Unknown("ClientCertificateRequired", "it wants one")),
+        ("7/configured-node",),
+        actions=("ApproveMachine",),
+    ),
     Row("7/another-machine-answers", lambda: approve(machine(1), answers(5)), ("7/identity-differs",), reasons=("IdentityMismatch",)),
-    Row("7/redirected-machine", lambda: approve(machine(1, status={"observedEndpoint": "10.0.0.7", "observedEndpointFor": "10.0.0.1"}), answers(address="10.0.0.7")),
-        ("7/moved-address",), actions=("ApproveMachine",), says=("10.0.0.7", "10.0.0.1")),
-    Row("7/redirected-twin", lambda: approve(machine(1, status={"observedEndpoint": "10.0.0.7", "observedEndpointFor": "10.0.0.1"}),
-        answers(key="two", address="10.0.0.7"), home=answers()), ("6/twin",), reasons=("TwinIdentity",)),
+    Row(
+        "7/redirected-machine",
+        lambda: approve(machine(1, status={"observedEndpoint": "10.0.0.7", "observedEndpointFor": "10.0.0.1"}), answers(address="10.0.0.7")),
+        ("7/moved-address",),
+        actions=("ApproveMachine",),
+        says=("10.0.0.7", "10.0.0.1"),
+    ),
+    Row(
+        "7/redirected-twin",
+        lambda: approve(
+            machine(1, status={"observedEndpoint": "10.0.0.7", "observedEndpointFor": "10.0.0.1"}), answers(key="two", address="10.0.0.7"), home=answers()
+        ),
+        ("6/twin",),
+        reasons=("TwinIdentity",),
+    ),
     # refusals
     Row("7/cap-allows-one-more", lambda: approve(machine(1), machines=planes(2, 3, 4), role="controlplane"), actions=("ApproveMachine",)),
-    Row("7/cap-refuses-two-more", lambda: approve(machine(1), machines=planes(2, 3, 4, 5), role="controlplane"), ("7/control-plane-cap",), reasons=("TooManyControlPlanes",)),
-    Row("7/cap-counts-this-cluster", lambda: approve(machine(1), machines=[replace(entry, spec={**entry.spec, "clusterRef": "dev"}) for entry in planes(2, 3, 4, 5)],
-        role="controlplane"), actions=("ApproveMachine",)),
-    Row("7/cap-counts-only-approvals", lambda: approve(machine(1), machines=[*planes(2, 3, 4), machine(5, "approved", role="controlplane", approvedBy="")],
-        role="controlplane"), actions=("ApproveMachine",)),
+    Row(
+        "7/cap-refuses-two-more",
+        lambda: approve(machine(1), machines=planes(2, 3, 4, 5), role="controlplane"),
+        ("7/control-plane-cap",),
+        reasons=("TooManyControlPlanes",),
+    ),
+    Row(
+        "7/cap-counts-this-cluster",
+        lambda: approve(machine(1), machines=[replace(entry, spec={**entry.spec, "clusterRef": "dev"}) for entry in planes(2, 3, 4, 5)], role="controlplane"),
+        actions=("ApproveMachine",),
+    ),
+    Row(
+        "7/cap-counts-only-approvals",
+        lambda: approve(machine(1), machines=[*planes(2, 3, 4), machine(5, "approved", role="controlplane", approvedBy="")], role="controlplane"),
+        actions=("ApproveMachine",),
+    ),
     Row("7/cap-is-not-for-workers", lambda: approve(machine(1), machines=planes(2, 3, 4, 5)), actions=("ApproveMachine",)),
-    Row("7/weak-unresolved", lambda: approve(machine(1, name="weak-1", status=WEAK, identity={}), answers(identity(1, uuid=PLACEHOLDER))), ("7/weak-unresolved",),
-        reasons=("WeakIdentityUnresolved",)),
-    Row("7/weak-unresolved-even-if-accepted", lambda: approve(machine(1, name="weak-1", status=WEAK, identity={}), answers(identity(1, uuid=PLACEHOLDER)),
-        accept_weak_identity=True), ("7/weak-unresolved",), reasons=("WeakIdentityUnresolved",)),
-    Row("7/weak-parts-not-unique", lambda: approve(machine(1, name="weak-1", identity={"serial": "SN-0002-A"}), answers(identity(1, uuid="", serial="SN-0002-A")),
-        machines=[machine(2)], accept_weak_identity=True), ("7/weak-unresolved",), reasons=("WeakIdentityUnresolved",)),
-    Row("7/weak-not-accepted", lambda: approve(machine(1, name="weak-1", who=identity(1, uuid="")), answers(identity(1, uuid=PLACEHOLDER))), ("7/weak-not-accepted",),
-        reasons=("WeakIdentity",)),
-    Row("7/weak-accepted", lambda: approve(machine(1, name="weak-1", who=identity(1, uuid="")), answers(identity(1, uuid=PLACEHOLDER)), accept_weak_identity=True),
-        ("7/weak-accepted",), actions=("ApproveMachine",)),
-    Row("7/weak-by-what-the-store-says", lambda: approve(machine(1), SILENT, machines=[machine(2, identity={"uuid": uuid_of(1), "serial": "X-1"})]),
-        ("7/weak-not-accepted",), reasons=("WeakIdentity",)),
-    Row("6/byte-swapped-not-silently", lambda: approve(machine(1), machines=[machine(2, identity={"uuid": swapped_uuid(uuid_of(1)), "serial": "X-1"})]),
-        ("7/weak-not-accepted",), reasons=("WeakIdentity",), says=("probably one board",)),
+    Row(
+        "7/weak-unresolved",
+        lambda: approve(machine(1, name="weak-1", status=WEAK, identity={}), answers(identity(1, uuid=PLACEHOLDER))),
+        ("7/weak-unresolved",),
+        reasons=("WeakIdentityUnresolved",),
+    ),
+    Row(
+        "7/weak-unresolved-even-if-accepted",
+        lambda: approve(machine(1, name="weak-1", status=WEAK, identity={}), answers(identity(1, uuid=PLACEHOLDER)), accept_weak_identity=True),
+        ("7/weak-unresolved",),
+        reasons=("WeakIdentityUnresolved",),
+    ),
+    Row(
+        "7/weak-parts-not-unique",
+        lambda: approve(
+            machine(1, name="weak-1", identity={"serial": "SN-0002-A"}),
+            answers(identity(1, uuid="", serial="SN-0002-A")),
+            machines=[machine(2)],
+            accept_weak_identity=True,
+        ),
+        ("7/weak-unresolved",),
+        reasons=("WeakIdentityUnresolved",),
+    ),
+    Row(
+        "7/weak-not-accepted",
+        lambda: approve(machine(1, name="weak-1", who=identity(1, uuid="")), answers(identity(1, uuid=PLACEHOLDER))),
+        ("7/weak-not-accepted",),
+        reasons=("WeakIdentity",),
+    ),
+    Row(
+        "7/weak-accepted",
+        lambda: approve(machine(1, name="weak-1", who=identity(1, uuid="")), answers(identity(1, uuid=PLACEHOLDER)), accept_weak_identity=True),
+        ("7/weak-accepted",),
+        actions=("ApproveMachine",),
+    ),
+    Row(
+        "7/weak-by-what-the-store-says",
+        lambda: approve(machine(1), SILENT, machines=[machine(2, identity={"uuid": uuid_of(1), "serial": "X-1"})]),
+        ("7/weak-not-accepted",),
+        reasons=("WeakIdentity",),
+    ),
+    Row(
+        "6/byte-swapped-not-silently",
+        lambda: approve(machine(1), machines=[machine(2, identity={"uuid": swapped_uuid(uuid_of(1)), "serial": "X-1"})]),
+        ("7/weak-not-accepted",),
+        reasons=("WeakIdentity",),
+        says=("probably one board",),
+    ),
     Row("6/twin-not-approved", lambda: approve(machine(1, status=TWIN)), ("6/twin",), reasons=("TwinIdentity",)),
     Row("7/disk-matches-none", lambda: approve(machine(1), install={"disk": "/dev/sdz"}), ("7/disk-not-found",), reasons=("DiskNotFound",), says=("Fast 500",)),
     Row("7/selector-matches-none", lambda: approve(machine(1), install={"diskSelector": {"model": "Nope*"}}), ("7/disk-not-found",), reasons=("DiskNotFound",)),
-    Row("7/selector-matches-several", lambda: approve(machine(1), install={"diskSelector": {"size": ">= 1GB"}}), ("7/disk-ambiguous",), reasons=("DiskAmbiguous",)),
+    Row(
+        "7/selector-matches-several",
+        lambda: approve(machine(1), install={"diskSelector": {"size": ">= 1GB"}}),
+        ("7/disk-ambiguous",),
+        reasons=("DiskAmbiguous",),
+    ),
     Row("7/selector-matches-one", lambda: approve(machine(1), install={"diskSelector": {"size": "<= 1TB", "type": "nvme"}}), actions=("ApproveMachine",)),
-    Row("7/selector-is-none", lambda: approve(machine(1), install={"diskSelector": {"colour": "red"}}), ("7/disk-selector-invalid",), reasons=("InvalidInput",)),
+    Row(
+        "7/selector-is-none", lambda: approve(machine(1), install={"diskSelector": {"colour": "red"}}), ("7/disk-selector-invalid",), reasons=("InvalidInput",)
+    ),
     Row("7/disk-by-link", lambda: approve(machine(1), install={"disk": "/dev/disk/by-id/nvme-fast"}), actions=("ApproveMachine",)),
     Row("7/disks-unknown", lambda: approve(machine(1, pin="", status={"stage": "maintenance"}), SILENT), ("7/disk-not-found",), reasons=("DiskNotFound",)),
-    Row("7/disk-boot-medium", lambda: approve(machine(1), answers(disks=(replace(DISK, boot_medium=True), SECOND))), ("7/disk-boot-medium",), reasons=("DiskUnsuitable",)),
-    Row("7/disk-optical", lambda: approve(machine(1), answers(disks=(replace(DISK, cdrom=True), SECOND))), ("7/disk-boot-medium",), reasons=("DiskUnsuitable",)),
-    Row("7/disk-read-only", lambda: approve(machine(1), answers(disks=(replace(DISK, readonly=True),)), install={"diskSelector": {"type": "nvme"}}), ("7/disk-readonly",),
-        reasons=("DiskUnsuitable",)),
-    Row("7/disk-read-only-outright", lambda: approve(machine(1), answers(disks=(replace(DISK, readonly=True),))), actions=("ApproveMachine",), absent=("7/disk-readonly",)),
-    Row("7/disk-usb", lambda: approve(machine(1), answers(disks=(DISK, STICK)), install={"diskSelector": {"model": "Stick"}}), ("7/disk-usb",), reasons=("DiskUnsuitable",)),
-    Row("7/disk-usb-outright", lambda: approve(machine(1), answers(disks=(DISK, STICK)), install={"disk": "/dev/sdb"}), actions=("ApproveMachine",), absent=("7/disk-usb",)),
-    Row("7/disk-in-use", lambda: approve(machine(1), answers(disks=(replace(DISK, contents=("STATE xfs", "EPHEMERAL xfs")),))), ("7/disk-in-use",), actions=("ApproveMachine",),
-        says=("STATE xfs, EPHEMERAL xfs",)),
-    Row("7/disk-in-use-otherwise", lambda: approve(machine(1), answers(disks=(replace(DISK, contents=("ext4",)),))), ("7/disk-in-use",), actions=("ApproveMachine",), says=("ext4",)),
-    Row("7/other-disk-not-found", lambda: approve(machine(1), disks=({"selector": {"name": "sdz"}, "role": "storage"},)), ("7/other-disk-not-found",), reasons=("DiskNotFound",)),
-    Row("7/other-disk-is-the-install-disk", lambda: approve(machine(1), disks=({"selector": {"type": "nvme"}, "role": "storage"},)), ("7/other-disk-twice",),
-        reasons=("DiskAmbiguous",)),
+    Row(
+        "7/disk-boot-medium",
+        lambda: approve(machine(1), answers(disks=(replace(DISK, boot_medium=True), SECOND))),
+        ("7/disk-boot-medium",),
+        reasons=("DiskUnsuitable",),
+    ),
+    Row(
+        "7/disk-optical", lambda: approve(machine(1), answers(disks=(replace(DISK, cdrom=True), SECOND))), ("7/disk-boot-medium",), reasons=("DiskUnsuitable",)
+    ),
+    Row(
+        "7/disk-read-only",
+        lambda: approve(machine(1), answers(disks=(replace(DISK, readonly=True),)), install={"diskSelector": {"type": "nvme"}}),
+        ("7/disk-readonly",),
+        reasons=("DiskUnsuitable",),
+    ),
+    Row(
+        "7/disk-read-only-outright",
+        lambda: approve(machine(1), answers(disks=(replace(DISK, readonly=True),))),
+        actions=("ApproveMachine",),
+        absent=("7/disk-readonly",),
+    ),
+    Row(
+        "7/disk-usb",
+        lambda: approve(machine(1), answers(disks=(DISK, STICK)), install={"diskSelector": {"model": "Stick"}}),
+        ("7/disk-usb",),
+        reasons=("DiskUnsuitable",),
+    ),
+    Row(
+        "7/disk-usb-outright",
+        lambda: approve(machine(1), answers(disks=(DISK, STICK)), install={"disk": "/dev/sdb"}),
+        actions=("ApproveMachine",),
+        absent=("7/disk-usb",),
+    ),
+    Row(
+        "7/disk-in-use",
+        lambda: approve(machine(1), answers(disks=(replace(DISK, contents=("STATE xfs", "EPHEMERAL xfs")),))),
+        ("7/disk-in-use",),
+        actions=("ApproveMachine",),
+        says=("STATE xfs, EPHEMERAL xfs",),
+    ),
+    Row(
+        "7/disk-in-use-otherwise",
+        lambda: approve(machine(1), answers(disks=(replace(DISK, contents=("ext4",)),))),
+        ("7/disk-in-use",),
+        actions=("ApproveMachine",),
+        says=("ext4",),
+    ),
+    Row(
+        "7/other-disk-not-found",
+        lambda: approve(machine(1), disks=({"selector": {"name": "sdz"}, "role": "storage"},)),
+        ("7/other-disk-not-found",),
+        reasons=("DiskNotFound",),
+    ),
+    Row(
+        "7/other-disk-is-the-install-disk",
+        lambda: approve(machine(1), disks=({"selector": {"type": "nvme"}, "role": "storage"},)),
+        ("7/other-disk-twice",),
+        reasons=("DiskAmbiguous",),
+    ),
     Row("7/hostname-taken", lambda: approve(machine(1), machines=planes(2), hostname="CP-2".lower()), ("7/hostname-taken",), reasons=("HostnameTaken",)),
-    Row("7/hostname-of-another-cluster", lambda: approve(machine(1), machines=[machine(2, "approved", role="controlplane", hostname="cp-2", clusterRef="dev")], hostname="cp-2"),
-        actions=("ApproveMachine",)),
+    Row(
+        "7/hostname-of-another-cluster",
+        lambda: approve(machine(1), machines=[machine(2, "approved", role="controlplane", hostname="cp-2", clusterRef="dev")], hostname="cp-2"),
+        actions=("ApproveMachine",),
+    ),
     Row("3/gitops-approval", lambda: approve(machine(1, annotations=TRACKED)), ("3/gitops",), reasons=("RecordTracked",), says=("git", "override: true")),
     Row("3/gitops-approval-overridden", lambda: approve(machine(1, annotations=TRACKED), override=True), actions=("ApproveMachine",), absent=("3/gitops",)),
     Row("3/endpoint-refused-approval", lambda: approve(machine(1, address="10.9.0.1"), Absent()), ("3/endpoint-refused",), reasons=("EndpointRefused",)),
-    Row("3/endpoint-refused-by-the-resolver", lambda: approve(machine(1), Unknown("EndpointRefused", "node-1, which resolves to 127.0.0.1, is not dialled")),
-        ("3/endpoint-refused",), reasons=("EndpointRefused",)),
+    Row(
+        "3/endpoint-refused-by-the-resolver",
+        lambda: approve(machine(1), Unknown("EndpointRefused", "node-1, which resolves to 127.0.0.1, is not dialled")),
+        ("3/endpoint-refused",),
+        reasons=("EndpointRefused",),
+    ),
     # afterwards
-    Row("7/approve-twice", lambda: approve(machine(1, "approved", install={"disk": "/dev/nvme0n1"}, acceptedFingerprint=fingerprint("one")), answers(key="two"))),
-    Row("7/approve-twice-named", lambda: approve(machine(1, "approved", install={"disk": "/dev/nvme0n1"}, acceptedFingerprint=fingerprint("one")), fingerprint=fingerprint("one"))),
+    Row(
+        "7/approve-twice", lambda: approve(machine(1, "approved", install={"disk": "/dev/nvme0n1"}, acceptedFingerprint=fingerprint("one")), answers(key="two"))
+    ),
+    Row(
+        "7/approve-twice-named",
+        lambda: approve(machine(1, "approved", install={"disk": "/dev/nvme0n1"}, acceptedFingerprint=fingerprint("one")), fingerprint=fingerprint("one")),
+    ),
     Row("7/reject-twice", lambda: reject(machine(1, "rejected"))),
     Row("7/approve-again-before-a-send", lambda: approve(machine(1, "approved", install={"disk": "/dev/sda"})), actions=("ApproveMachine",)),
     Row("7/reject-before-a-send", lambda: reject(machine(1, "approved")), actions=("RejectMachine",)),
     Row("7/reject-after-a-send", lambda: reject(machine(1, "approved", status=SENT)), ("7/reject-after-send",), reasons=("AlreadySent",)),
-    Row("7/reject-while-sending", lambda: reject(machine(1, "approved", status={"sending": {"hash": "a"}})), ("7/reject-after-send",), reasons=("AlreadySent",)),
+    Row(
+        "7/reject-while-sending", lambda: reject(machine(1, "approved", status={"sending": {"hash": "a"}})), ("7/reject-after-send",), reasons=("AlreadySent",)
+    ),
     Row("7/reject-with-lost-status", lambda: reject(machine(1, "approved", pin="")), ("4/status-missing",), reasons=("StatusMissing",)),
-    Row("7/role-immutable", lambda: approve(machine(1, "approved", status=SENT), role="controlplane", install=None), ("7/role-immutable",), reasons=("RoleImmutable",)),
-    Row("7/approve-after-a-send", lambda: approve(machine(1, "approved", status=SENT), hostname="w-9", install=None), ("7/approve-after-send",), reasons=("AlreadySent",)),
+    Row(
+        "7/role-immutable",
+        lambda: approve(machine(1, "approved", status=SENT), role="controlplane", install=None),
+        ("7/role-immutable",),
+        reasons=("RoleImmutable",),
+    ),
+    Row(
+        "7/approve-after-a-send",
+        lambda: approve(machine(1, "approved", status=SENT), hostname="w-9", install=None),
+        ("7/approve-after-send",),
+        reasons=("AlreadySent",),
+    ),
     Row("7/schedule", lambda: approve(machine(1), actor=Actor("ann", "awx", schedule=True)), ("7/schedule",), reasons=("ScheduleCannotApprove",)),
-    Row("7/schedule-rejects-nothing", lambda: reject(machine(1), actor=Actor("ann", "awx", schedule=True)), ("7/schedule",), reasons=("ScheduleCannotApprove",)),
+    Row(
+        "7/schedule-rejects-nothing", lambda: reject(machine(1), actor=Actor("ann", "awx", schedule=True)), ("7/schedule",), reasons=("ScheduleCannotApprove",)
+    ),
     Row("7/nobody", lambda: approve(machine(1), actor=Actor("", "")), ("7/approver-unknown",), reasons=("ApproverUnknown",)),
     Row("7/hand-written-counts-as-pending", lambda: reject(machine(1, "approved", approvedAt="", status=SENT)), actions=("RejectMachine",)),
-)
-
-
-# -- a person's edits --------------------------------------------------------------------------------------------------------
-
-
-def edited(record: Record | None, node: Observed[NodeFacts] | None = None, *, machines: Sequence[Record] = (), etcd: Observed[Etcd] | None = None,
-           in_cluster: Record | None = None, **edit: object) -> Edited:
-    everybody = (*((record,) if record else ()), *machines)
-    seen = EditSeen(record, in_cluster or cluster(), everybody, None, node or Absent(), etcd or Absent())
-    return decide_edit(Edit(**{"name": "prod-1", **edit}), seen, NOW)  # type: ignore[arg-type]
-
-
-def edit(record: Record | None, node: Observed[NodeFacts] | None = None, **more: object) -> Seen:
-    """One edit as the decision sees it."""
-    return of_plan(edited(record, node, **more).plan)  # type: ignore[arg-type]
-
-
-def trust(record: Record, node: Observed[NodeFacts], **more: object) -> Seen:
-    return edit(record, node, trust=True, **more)
-
-
-def after_trust(record: Record, node: Observed[NodeFacts], **more: object) -> Seen:
-    """Which status keys a trust changes (`-key` is taken away)."""
-    (step,) = edited(record, node, trust=True, **more).plan.steps  # type: ignore[arg-type]
-    change = step.change  # type: ignore[attr-defined]
-    values: Mapping[str, Json] = change.values if change is not None else {}
-    return Seen(actions=tuple(sorted(f"-{key}" if value is None else key for key, value in values.items()
-                                     if key not in ("discoveredDisks", "discoveredLinks", "talosVersion", "secureBoot"))),
-                told="annotation" if step.annotate else "pin")  # type: ignore[attr-defined]
-
-
-MOVED = {"observedEndpoint": "10.0.0.7", "observedEndpointFor": "10.0.0.1"}
-BOOTSTRAPPED = replace(cluster(), status={"bootstrappedAt": "2026-01-01T00:00:00Z"})
-MEMBERS = tuple(EtcdMember(f"{number:016x}", f"cp-{number}") for number in range(1, 4))
-PLANE = machine(1, "approved", role="controlplane", status=CONVERGED)
-
-EDITS: tuple[Row, ...] = (
-    Row("3/edit-endpoint", lambda: edit(machine(1), endpoint="10.0.0.20"), actions=("EditMachine",)),
-    Row("3/edit-equal-endpoint", lambda: edit(machine(1), endpoint="10.0.0.1:50000")),
-    Row("3/edit-endpoint-refused", lambda: edit(machine(1), endpoint="127.0.0.1"), ("3/endpoint-refused",), reasons=("EndpointRefused",)),
-    Row("3/edit-endpoint-wrong", lambda: edit(machine(1), endpoint="http://x"), ("3/endpoint-refused",), reasons=("InvalidAddress",)),
-    Row("3/edit-endpoint-shared", lambda: edit(machine(1), endpoint="10.0.0.2", machines=[machine(2)]), ("3/endpoint-shared",), actions=("EditMachine",)),
-    Row("3/edit-hold", lambda: edit(machine(1), hold=True), actions=("EditMachine",)),
-    Row("3/edit-hold-again", lambda: edit(machine(1, annotations={"ichor.maesh.dev/hold-apply": "true"}), hold=True)),
-    Row("3/edit-gitops", lambda: edit(machine(1, annotations=TRACKED), hold=True), ("3/gitops",), reasons=("RecordTracked",), says=("git",)),
-    Row("3/edit-gitops-overridden", lambda: edit(machine(1, annotations=TRACKED), hold=True, override=True), actions=("EditMachine",)),
-    Row("3/edit-schema", lambda: edit(machine(1), labels={"bad key!": "x"}), ("3/schema",), reasons=("RecordInvalid",)),
-    Row("3/edit-missing", lambda: edit(None, hold=True), ("7/record-missing",), reasons=("RecordNotFound",)),
-    Row("7/late-install", lambda: edit(machine(1, "approved"), install={"disk": "/dev/nvme0n1"}), actions=("EditMachine",)),
-    Row("7/late-install-pending", lambda: edit(machine(1), install={"disk": "/dev/nvme0n1"}), ("7/install-pending",), reasons=("InstallNotAllowed",)),
-    Row("7/late-install-applied", lambda: edit(machine(1, "approved", status=CONVERGED), install={"disk": "/dev/nvme0n1"}), ("7/install-applied",),
-        reasons=("InstallNotAllowed",)),
-    Row("7/late-install-stored", lambda: edit(machine(1, "approved", status=SENT), install={"disk": "/dev/nvme0n1"}), ("7/install-applied",), reasons=("InstallNotAllowed",)),
-    Row("7/late-install-has-the-disk-gates", lambda: edit(machine(1, "approved"), install={"diskSelector": {"size": ">= 1GB"}}), ("7/disk-ambiguous",),
-        reasons=("DiskAmbiguous",)),
-    Row("7/identity-immutable", lambda: edit(machine(1, "approved", status=SENT), identity={"serial": "X-9"}), ("7/identity-immutable",), reasons=("IdentityImmutable",)),
-    Row("7/identity-before-a-send", lambda: edit(machine(1, "approved"), identity={"serial": "X-9"}), actions=("EditMachine",)),
-    Row("6/weak-is-resolved-by-hand", lambda: edit(machine(1, name="weak-1", identity={}), name="weak-1", identity={"serial": "X-9"}), actions=("EditMachine",)),
-    Row("7/edit-hostname-taken", lambda: edit(machine(1), machines=planes(2), hostname="cp-2"), ("7/hostname-taken",), reasons=("HostnameTaken",)),
-    # trust
-    Row("5/trust-new-pin", lambda: trust(machine(1, "approved"), answers(key="two")), actions=("TrustMachine",), says=(fingerprint("one"), fingerprint("two"))),
-    Row("5/trust-same-pin", lambda: trust(machine(1, "approved"), answers())),
-    Row("5/trust-elsewhere", lambda: trust(machine(1, "approved", status=MOVED), answers(key="two", address="10.0.0.7")), ("5/trust-elsewhere",),
-        reasons=("FingerprintMismatch",), says=(f"fingerprint: {fingerprint('two')}",)),
-    Row("5/trust-elsewhere-named", lambda: trust(machine(1, "approved", status=MOVED), answers(key="two", address="10.0.0.7"), fingerprint=fingerprint("two")),
-        actions=("TrustMachine",)),
-    Row("5/trust-weak", lambda: trust(machine(1, "approved", name="weak-1", who=identity(1, uuid="")), answers(identity(1, uuid=""), "two"), name="weak-1"),
-        ("5/trust-weak",), reasons=("WeakIdentity",)),
-    Row("5/trust-weak-named", lambda: trust(machine(1, "approved", name="weak-1", who=identity(1, uuid="")), answers(identity(1, uuid=""), "two"), name="weak-1",
-        fingerprint=fingerprint("two")), actions=("TrustMachine",)),
-    Row("5/trust-another-identity", lambda: trust(machine(1, "approved"), answers(5, "two")), ("5/trust-identity",), reasons=("IdentityMismatch",)),
-    Row("5/trust-another-fingerprint", lambda: trust(machine(1, "approved"), answers(key="two"), fingerprint=fingerprint("three")), ("5/trust-fingerprint",),
-        reasons=("FingerprintMismatch",)),
-    Row("5/trust-rejected", lambda: trust(machine(1, "rejected"), Absent()), ("5/trust-rejected",), reasons=("NotApproved",)),
-    Row("5/trust-silent", lambda: trust(machine(1, "approved"), SILENT), ("5/trust-silent",), reasons=("NodeUnreachable",)),
-    Row("5/trust-silent-named", lambda: after_trust(machine(1, "approved"), SILENT, fingerprint=fingerprint("two")), says=("annotation",)),
-    Row("5/trust-configured", lambda: trust(machine(1, "approved"), Unknown("ClientCertificateRequired", "x")), ("5/trust-configured",), reasons=("TrustNotNeeded",)),
-    Row("6/trust-pending-annotates", lambda: after_trust(machine(1), answers(key="two")), says=("annotation",)),
-    Row("12/trust-converged", lambda: trust(machine(1, "approved", status=CONVERGED), answers(key="two")), ("12/trust-converged",), reasons=("TrustNotNeeded",)),
-    Row("6/trust-weak-converged", lambda: after_trust(machine(1, "approved", name="weak-1", who=identity(1, uuid=""), status=CONVERGED), answers(identity(1, uuid=""), "two"),
-        name="weak-1", fingerprint=fingerprint("two")), says=("annotation",)),
-    Row("9/trust-rearms", lambda: after_trust(machine(1, "approved", status=SENT), answers(key="two")), says=("pin",), actions=(
-        "-configStoredAt", "-rejectedInputsHash", "-sending", "-storedConfigHash", "maintenanceFingerprint", "maintenanceFingerprintAt", "stage", "stageObserved")),
-    Row("9/trust-while-sending", lambda: trust(machine(1, "approved", status={"sending": {"hash": "a", "time": moment(NOW - 10), "by": "run-2"}}), answers(key="two")),
-        ("9/sending-fresh",), reasons=("SendingUnconfirmed",)),
-    Row("4/trust-lost-status", lambda: after_trust(machine(1, "approved", pin=""), answers()), says=("pin",), actions=(
-        "maintenanceFingerprint", "maintenanceFingerprintAt", "recordUID", "stage", "stageObserved")),
-    Row("4/trust-lost-status-configured", lambda: after_trust(machine(1, "approved", pin=""), Unknown("ClientCertificateRequired", "x")),
-        actions=("recordUID", "stage", "stageObserved"), says=("pin",)),
-    # deletion
-    Row("4/delete-needs-allow-delete", lambda: edit(machine(1), absent=True), ("4/allow-delete",), reasons=("DeleteNotAllowed",)),
-    Row("4/delete-pending", lambda: edit(machine(1), absent=True, allow_delete=True), actions=("DeleteRecord",), says=("all there is to its removal",)),
-    Row("4/delete-rejected", lambda: edit(machine(1, "rejected"), absent=True, allow_delete=True), actions=("DeleteRecord",), says=("all there is to its removal",)),
-    Row("4/delete-never-sent", lambda: edit(machine(1, "approved", role="controlplane"), absent=True, allow_delete=True, in_cluster=BOOTSTRAPPED), actions=("DeleteRecord",),
-        says=("all there is to its removal",)),
-    Row("4/delete-by-annotation", lambda: edit(machine(1, annotations={"ichor.maesh.dev/allow-delete": "true"}), absent=True), actions=("DeleteRecord",)),
-    Row("4/delete-twice", lambda: edit(None, absent=True)),
-    Row("4/delete-worker", lambda: edit(machine(1, "approved", status=CONVERGED), absent=True, allow_delete=True, in_cluster=BOOTSTRAPPED), actions=("DeleteRecord",)),
-    Row("4/delete-before-bootstrap", lambda: edit(machine(1, "approved", role="controlplane", status=SENT), absent=True, allow_delete=True), actions=("DeleteRecord",)),
-    Row("4/delete-quorum-unknown", lambda: edit(PLANE, absent=True, allow_delete=True, in_cluster=BOOTSTRAPPED, etcd=Unknown("ControlPlaneUnreachable", "no")),
-        ("4/quorum-unknown",), reasons=("QuorumUnknown",)),
-    Row("4/delete-lost-status", lambda: edit(machine(1, "approved", role="controlplane", pin=""), absent=True, allow_delete=True, in_cluster=BOOTSTRAPPED), ("4/quorum-unknown",),
-        reasons=("QuorumUnknown",)),
-    Row("4/delete-would-cost-quorum", lambda: edit(PLANE, absent=True, allow_delete=True, in_cluster=BOOTSTRAPPED, etcd=Present(Etcd(MEMBERS, 1))), ("4/quorum",),
-        reasons=("QuorumAtRisk",)),
-    Row("4/delete-last-control-plane", lambda: edit(PLANE, absent=True, allow_delete=True, in_cluster=BOOTSTRAPPED, etcd=Present(Etcd(MEMBERS[:1], 0))), ("4/quorum",),
-        reasons=("QuorumAtRisk",)),
-    Row("4/delete-keeps-quorum", lambda: edit(PLANE, absent=True, allow_delete=True, in_cluster=BOOTSTRAPPED, etcd=Present(Etcd(MEMBERS, 2))), actions=("DeleteRecord",)),
-    Row("4/delete-gitops", lambda: edit(machine(1, annotations=TRACKED), absent=True, allow_delete=True), ("3/gitops",), reasons=("RecordTracked",)),
 )

@@ -6,123 +6,67 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import replace
-
-from ansible_collections.ichor.talos.plugins.module_utils._decide.discovery import decide_discovery
-from ansible_collections.ichor.talos.plugins.module_utils._decide.discovery_targets import targets_of, to_verify
-from ansible_collections.ichor.talos.plugins.module_utils._decide.discovery_words import Answer, Discovery, KubernetesHost, World
+from ansible_collections.ichor.talos.plugins.module_utils._decide.discovery_words import Discovery, KubernetesHost
 from ansible_collections.ichor.talos.plugins.module_utils._model.addresses import parse_endpoint
-from ansible_collections.ichor.talos.plugins.module_utils._model.dialling import dial_rules
-from ansible_collections.ichor.talos.plugins.module_utils._model.hardware import permanent_macs, same_machine
-from ansible_collections.ichor.talos.plugins.module_utils._model.identity import Identity, swapped_uuid
+from ansible_collections.ichor.talos.plugins.module_utils._model.identity import swapped_uuid
 from ansible_collections.ichor.talos.plugins.module_utils._model.moments import moment
-from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Link, NodeFacts, Probe
-from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Observed, Present
-from ansible_collections.ichor.talos.plugins.module_utils._model.records import Broken, Event, Record, Ref
-from tests.unit._decide.rows import Row, Seen, of_plan
-from tests.unit.machine_world import NOW, certificate, cluster, facts, fingerprint, identity, mac_of, machine, uuid_of
+from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Link
+from ansible_collections.ichor.talos.plugins.module_utils._model.records import Broken
 
-SENT = {"configStoredAt": "2026-01-01T00:00:00Z"}
-CONVERGED = {"appliedConfigHash": "aa"}
-
-
-def answer(address: str, who: Identity | int, key: str = "one") -> Answer:
-    """A node in maintenance mode."""
-    read: NodeFacts = facts(address, identity(who) if isinstance(who, int) else who, key)
-    return Answer(Probe(read.endpoint, "Maintenance", read.certificate), read)
-
-
-def configured(address: str, name: str = "cp-1") -> Answer:
-    return Answer(Probe(parse_endpoint(address), "AlreadyConfigured", certificate("x", name)))
-
-
-def silent(address: str) -> Answer:
-    return Answer(Probe(parse_endpoint(address), "NotListening"))
-
-
-def world(*answers: Answer, machines: Sequence[Record] = (), events: Sequence[Event] = (), broken: Sequence[Broken] = ()) -> World:
-    return World(tuple(answers), cluster(), tuple(machines), tuple(broken), tuple(events))
-
-
-def found(*answers: Answer, machines: Sequence[Record] = (), events: Sequence[Event] = (), broken: Sequence[Broken] = (),
-          request: Discovery = Discovery("prod", whole=True)) -> Seen:
-    """One pass as the decision sees it."""
-    verdict = decide_discovery(request, world(*answers, machines=machines, events=events, broken=broken), NOW)
-    plan = of_plan(verdict.plan)
-    writes = {change.ref.name: tuple(sorted([*change.values, *(entry.type for entry in change.conditions), *(f"-{name}" for name in change.without)]))
-              for change in verdict.changes}
-    told = "\n".join([plan.told, *(entry.message for entry in verdict.found), *(event.message for event in verdict.events)])
-    return replace(plan, rules=plan.rules | {entry.rule for entry in verdict.found}, writes=writes, told=told,
-                   events=tuple(event.reason for event in verdict.events))
-
-
-def created(*answers: Answer, machines: Sequence[Record] = ()) -> dict[str, Record]:
-    """The records that a pass would create."""
-    verdict = decide_discovery(Discovery("prod", whole=True), world(*answers, machines=machines), NOW)
-    return {step.record.name: step.record for step in verdict.plan.steps if step.action == "CreateMachine"}  # type: ignore[attr-defined]
-
-
-def probed(*registered: str, machines: Sequence[Record] = (), named: Sequence[str] = (), hosts: Sequence[KubernetesHost] | None = None) -> Seen:
-    """Which addresses a pass would probe (as actions), and why others not."""
-    told: Observed[tuple[KubernetesHost, ...]] = Present(tuple(hosts)) if hosts is not None else Absent()
-    request = Discovery("prod", tuple(parse_endpoint(text) for text in named), whole=not named)
-    targets = targets_of(request, [parse_endpoint(text) for text in registered], tuple(machines), told, dial_rules(cluster().spec))
-    return Seen(frozenset(skip.rule for skip in targets.skipped), actions=tuple(endpoint.host for endpoint in targets.probe),
-                told="\n".join(skip.message for skip in targets.skipped))
-
-
-def verified(*answers: Answer, machines: Sequence[Record] = ()) -> Seen:
-    """Which own addresses are asked before another one is recorded (as actions)."""
-    wanted = to_verify(Discovery("prod"), world(*answers, machines=machines), dial_rules(cluster().spec))
-    return Seen(actions=tuple(endpoint.host for endpoint in wanted))
-
-
-def weak_of(seen: dict[str, Record]) -> Seen:
-    """What the one weak record that was created looks like."""
-    (record,) = seen.values()
-    conditions = record.status["conditions"]
-    told = " ".join(entry["message"] for entry in conditions if entry["type"] == "WeakIdentity")
-    rules = {"weak"} if any(entry["type"] == "WeakIdentity" and entry["status"] == "True" for entry in conditions) else set()
-    if record.name.startswith("weak-") and "identity" not in record.spec and record.spec["approvalState"] == "pending":
-        rules.add("entry")
-    return Seen(frozenset(rules), told=told)
-
-
-def names_of(seen: dict[str, Record]) -> Seen:
-    return Seen(actions=tuple(sorted(seen)))
-
-
-def told_before(address: str, message: str, ago: float) -> Event:
-    return Event(Ref("TalosCluster", "prod"), "Warning", "AlreadyConfigured", message, moment(NOW - ago))
-
-
-def first_words(*answers: Answer) -> str:
-    return decide_discovery(Discovery("prod"), world(*answers), NOW).events[0].message
-
-
-def links_of(*links: Link) -> Seen:
-    return Seen(actions=permanent_macs(links))
-
-
-def equal(one: Identity, other: Identity) -> Seen:
-    return Seen(actions=("equal",) if same_machine(one, other) else ())
-
-
-PLACEHOLDER = "03000200-0400-0500-0006-000700080009"
-FULL = tuple(machine(number, name=f"prod-full-{number}", address=f"10.1.0.{number}") for number in range(1, 101))
+from tests.unit._decide.looks_discovery import (
+    CONVERGED,
+    FULL,
+    PLACEHOLDER,
+    SENT,
+    answer,
+    configured,
+    created,
+    equal,
+    first_words,
+    found,
+    links_of,
+    names_of,
+    probed,
+    silent,
+    told_before,
+    verified,
+    weak_of,
+)
+from tests.unit._decide.rows import Row
+from tests.unit.machine_world import NOW, fingerprint, identity, mac_of, machine, uuid_of
 
 DISCOVERY: tuple[Row, ...] = (
     # what an address answers
     Row("6/silent", lambda: found(silent("10.0.0.1")), actions=()),
-    Row("6/configured-creates-nothing", lambda: found(configured("10.0.0.1")), ("6/already-configured",), events=("AlreadyConfigured",),
-        says=("add_machine", "reclaim", "nothing is created")),
-    Row("6/configured-once", lambda: found(configured("10.0.0.1"), events=[told_before("10.0.0.1", first_words(configured("10.0.0.1")), 300)]),
-        ("6/already-configured",), events=()),
-    Row("6/configured-again-after-change", lambda: found(configured("10.0.0.1", "cp-2"),
-        events=[told_before("10.0.0.1", first_words(configured("10.0.0.1")), 300)]), ("6/already-configured",), events=("AlreadyConfigured",)),
-    Row("6/configured-again-after-maintenance", lambda: found(configured("10.0.0.1"), machines=[machine(1, status={"maintenanceFingerprintAt": moment(NOW - 60)})],
-        events=[told_before("10.0.0.1", first_words(configured("10.0.0.1")), 300)]), ("6/already-configured",), events=("AlreadyConfigured",)),
+    Row(
+        "6/configured-creates-nothing",
+        lambda: found(configured("10.0.0.1")),
+        ("6/already-configured",),
+        events=("AlreadyConfigured",),
+        says=("add_machine", "reclaim", "nothing is created"),
+    ),
+    Row(
+        "6/configured-once",
+        lambda: found(configured("10.0.0.1"), events=[told_before("10.0.0.1", first_words(configured("10.0.0.1")), 300)]),
+        ("6/already-configured",),
+        events=(),
+    ),
+    Row(
+        "6/configured-again-after-change",
+        lambda: found(configured("10.0.0.1", "cp-2"), events=[told_before("10.0.0.1", first_words(configured("10.0.0.1")), 300)]),
+        ("6/already-configured",),
+        events=("AlreadyConfigured",),
+    ),
+    Row(
+        "6/configured-again-after-maintenance",
+        lambda: found(
+            configured("10.0.0.1"),
+            machines=[machine(1, status={"maintenanceFingerprintAt": moment(NOW - 60)})],
+            events=[told_before("10.0.0.1", first_words(configured("10.0.0.1")), 300)],
+        ),
+        ("6/already-configured",),
+        events=("AlreadyConfigured",),
+    ),
     Row("6/configured-own-is-no-news", lambda: found(configured("10.0.0.1"), machines=[machine(1, "approved", status=SENT)]), ("6/configured-own",)),
     # identity
     Row("6/new-is-pending-and-pinned", lambda: found(answer("10.0.0.1", 1)), ("6/new",), actions=("CreateMachine",), says=(fingerprint("one"),)),
@@ -133,7 +77,11 @@ DISCOVERY: tuple[Row, ...] = (
     Row("6/upper-case-uuid-is-equal", lambda: equal(identity(1), identity(1, uuid=uuid_of(1).upper())), actions=("equal",)),
     Row("6/no-uuid-equals-nobody", lambda: equal(identity(1, uuid=""), identity(1, uuid=""))),
     Row("6/placeholder-serial-is-absent", lambda: equal(identity(1, serial="Default string"), identity(1, serial="")), actions=("equal",)),
-    Row("6/placeholder-serials-are-equal", lambda: equal(identity(1, serial="To be filled by O.E.M."), identity(1, serial="System Serial Number")), actions=("equal",)),
+    Row(
+        "6/placeholder-serials-are-equal",
+        lambda: equal(identity(1, serial="To be filled by O.E.M."), identity(1, serial="System Serial Number")),
+        actions=("equal",),
+    ),
     Row("6/repeated-character-serial-is-absent", lambda: equal(identity(1, serial="00000000"), identity(1, serial="None")), actions=("equal",)),
     Row("6/counted-serial-is-absent", lambda: equal(identity(1, serial="0123456789"), identity(1, serial="xxxxxxx")), actions=("equal",)),
     Row("6/real-serial-counts", lambda: equal(identity(1, serial="0123456780-A"), identity(1, serial="")), actions=()),
@@ -141,63 +89,155 @@ DISCOVERY: tuple[Row, ...] = (
     Row("6/mac-permanent-not-current", lambda: links_of(Link("eth0", mac_of(1), mac_of(2), True)), actions=(mac_of(1),)),
     Row("6/mac-not-virtual", lambda: links_of(Link("bond0", mac_of(1), mac_of(1), False), Link("eth0.5", mac_of(2), mac_of(2), False))),
     Row("6/mac-not-local", lambda: links_of(Link("eth0", "02:00:00:00:00:01", "02:00:00:00:00:01", True))),
-    Row("6/mac-not-usb", lambda: links_of(Link("usb0", mac_of(1), mac_of(1), True, driver="cdc_ether"), Link("eth9", mac_of(2), mac_of(2), True, bus_path="usb-0000:00:14.0-3"))),
+    Row(
+        "6/mac-not-usb",
+        lambda: links_of(Link("usb0", mac_of(1), mac_of(1), True, driver="cdc_ether"), Link("eth9", mac_of(2), mac_of(2), True, bus_path="usb-0000:00:14.0-3")),
+    ),
     # weak identities
     Row("6/weak-empty", lambda: found(answer("10.0.0.1", identity(1, uuid=""))), ("6/weak-uuid-empty",), actions=("CreateMachine",)),
-    Row("6/weak-zeros", lambda: found(answer("10.0.0.1", identity(1, uuid="00000000-0000-0000-0000-000000000000"))), ("6/weak-uuid-placeholder",), actions=("CreateMachine",)),
-    Row("6/weak-ones", lambda: found(answer("10.0.0.1", identity(1, uuid="ffffffff-ffff-ffff-ffff-ffffffffffff"))), ("6/weak-uuid-placeholder",), actions=("CreateMachine",)),
+    Row(
+        "6/weak-zeros",
+        lambda: found(answer("10.0.0.1", identity(1, uuid="00000000-0000-0000-0000-000000000000"))),
+        ("6/weak-uuid-placeholder",),
+        actions=("CreateMachine",),
+    ),
+    Row(
+        "6/weak-ones",
+        lambda: found(answer("10.0.0.1", identity(1, uuid="ffffffff-ffff-ffff-ffff-ffffffffffff"))),
+        ("6/weak-uuid-placeholder",),
+        actions=("CreateMachine",),
+    ),
     Row("6/weak-vendor-default", lambda: found(answer("10.0.0.1", identity(1, uuid=PLACEHOLDER))), ("6/weak-uuid-placeholder",), actions=("CreateMachine",)),
-    Row("6/weak-live", lambda: found(answer("10.0.0.1", 1), answer("10.0.0.2", identity(2, uuid=uuid_of(1)), "two")), ("6/weak-uuid-live",),
-        actions=("CreateMachine", "CreateMachine")),
-    Row("6/weak-recorded-other-serial", lambda: found(answer("10.0.0.2", identity(1, serial="OTHER-1"), "two"), machines=[machine(1)]), ("6/weak-uuid-recorded",),
-        actions=("CreateMachine",)),
-    Row("6/weak-recorded-other-macs", lambda: found(answer("10.0.0.2", identity(1, macs=(mac_of(9),)), "two"), machines=[machine(1)]), ("6/weak-uuid-recorded",),
-        actions=("CreateMachine",)),
-    Row("6/weak-first-keeps-its-record", lambda: found(answer("10.0.0.1", 1, "new"), answer("10.0.0.2", identity(2, uuid=uuid_of(1)), "two"), machines=[machine(1)]),
-        ("6/refresh-needs-strong-identity", "6/weak-uuid-live"), actions=("CreateMachine",), writes={}),
-    Row("6/weak-entry-is-pending-and-marked", lambda: weak_of(created(answer("10.0.0.1", identity(1, uuid=PLACEHOLDER)))), ("weak", "entry"),
-        says=("10.0.0.1:50000", "SN-0001-A", mac_of(1), PLACEHOLDER)),
-    Row("6/byte-swapped-recorded", lambda: found(answer("10.0.0.2", identity(2, uuid=swapped_uuid(uuid_of(1))), "two"), machines=[machine(1)]),
-        ("6/uuid-byte-swapped",), actions=("CreateMachine",), says=("probably one board",)),
-    Row("6/byte-swapped-live", lambda: found(answer("10.0.0.1", 1), answer("10.0.0.2", identity(2, uuid=swapped_uuid(uuid_of(1))), "two")),
-        ("6/uuid-byte-swapped",), actions=("CreateMachine", "CreateMachine"), says=("probably one board",)),
+    Row(
+        "6/weak-live",
+        lambda: found(answer("10.0.0.1", 1), answer("10.0.0.2", identity(2, uuid=uuid_of(1)), "two")),
+        ("6/weak-uuid-live",),
+        actions=("CreateMachine", "CreateMachine"),
+    ),
+    Row(
+        "6/weak-recorded-other-serial",
+        lambda: found(answer("10.0.0.2", identity(1, serial="OTHER-1"), "two"), machines=[machine(1)]),
+        ("6/weak-uuid-recorded",),
+        actions=("CreateMachine",),
+    ),
+    Row(
+        "6/weak-recorded-other-macs",
+        lambda: found(answer("10.0.0.2", identity(1, macs=(mac_of(9),)), "two"), machines=[machine(1)]),
+        ("6/weak-uuid-recorded",),
+        actions=("CreateMachine",),
+    ),
+    Row(
+        "6/weak-first-keeps-its-record",
+        lambda: found(answer("10.0.0.1", 1, "new"), answer("10.0.0.2", identity(2, uuid=uuid_of(1)), "two"), machines=[machine(1)]),
+        ("6/refresh-needs-strong-identity", "6/weak-uuid-live"),
+        actions=("CreateMachine",),
+        writes={},
+    ),
+    Row(
+        "6/weak-entry-is-pending-and-marked",
+        lambda: weak_of(created(answer("10.0.0.1", identity(1, uuid=PLACEHOLDER)))),
+        ("weak", "entry"),
+        says=("10.0.0.1:50000", "SN-0001-A", mac_of(1), PLACEHOLDER),
+    ),
+    Row(
+        "6/byte-swapped-recorded",
+        lambda: found(answer("10.0.0.2", identity(2, uuid=swapped_uuid(uuid_of(1))), "two"), machines=[machine(1)]),
+        ("6/uuid-byte-swapped",),
+        actions=("CreateMachine",),
+        says=("probably one board",),
+    ),
+    Row(
+        "6/byte-swapped-live",
+        lambda: found(answer("10.0.0.1", 1), answer("10.0.0.2", identity(2, uuid=swapped_uuid(uuid_of(1))), "two")),
+        ("6/uuid-byte-swapped",),
+        actions=("CreateMachine", "CreateMachine"),
+        says=("probably one board",),
+    ),
     Row("6/partly-recorded", lambda: found(answer("10.0.0.5", 1), machines=[machine(1, identity={"uuid": uuid_of(1)})]), ("6/partly-recorded",)),
     # names
     Row("3/name-of-a-machine", lambda: names_of(created(answer("10.0.0.1", 1))), actions=("prod-a1b2c3d4",)),
-    Row("3/name-longer-on-a-clash", lambda: names_of(created(answer("10.0.0.1", 1), answer("10.0.0.2", 2, "two"))),
-        actions=("prod-a1b2c3d4", "prod-a1b2c3d4-0001")),
-    Row("3/name-longer-where-taken", lambda: names_of(created(answer("10.0.0.1", 1), machines=[machine(7, name="prod-a1b2c3d4", clusterRef="other")])),
-        actions=("prod-a1b2c3d4-0001",)),
-    Row("3/weak-name-finds-itself", lambda: found(answer("10.0.0.1", identity(1, uuid="")), machines=list(created(answer("10.0.0.1", identity(1, uuid=""))).values())),
-        ("6/weak-same-entry",)),
+    Row(
+        "3/name-longer-on-a-clash",
+        lambda: names_of(created(answer("10.0.0.1", 1), answer("10.0.0.2", 2, "two"))),
+        actions=("prod-a1b2c3d4", "prod-a1b2c3d4-0001"),
+    ),
+    Row(
+        "3/name-longer-where-taken",
+        lambda: names_of(created(answer("10.0.0.1", 1), machines=[machine(7, name="prod-a1b2c3d4", clusterRef="other")])),
+        actions=("prod-a1b2c3d4-0001",),
+    ),
+    Row(
+        "3/weak-name-finds-itself",
+        lambda: found(answer("10.0.0.1", identity(1, uuid="")), machines=list(created(answer("10.0.0.1", identity(1, uuid=""))).values())),
+        ("6/weak-same-entry",),
+    ),
     # the table
-    Row("6/pending-own", lambda: found(answer("10.0.0.1", 1, "two"), machines=[machine(1)]), ("6/pending-own",), actions=("RefreshPin",),
-        says=(fingerprint("one"), fingerprint("two"))),
+    Row(
+        "6/pending-own",
+        lambda: found(answer("10.0.0.1", 1, "two"), machines=[machine(1)]),
+        ("6/pending-own",),
+        actions=("RefreshPin",),
+        says=(fingerprint("one"), fingerprint("two")),
+    ),
     Row("6/pending-own-probed", lambda: probed("10.0.0.1", machines=[machine(1)]), actions=("10.0.0.1",)),
     Row("6/pending-own-unchanged", lambda: found(answer("10.0.0.1", 1), machines=[machine(1)]), ("6/unchanged-certificate",)),
-    Row("6/pending-other", lambda: found(answer("10.0.0.7", 1), silent("10.0.0.1"), machines=[machine(1)]), ("6/pending-other",),
-        writes={"prod-1": ("observedEndpoint", "observedEndpointFor")}),
-    Row("6/pending-other-refreshes", lambda: found(answer("10.0.0.7", 1, "two"), silent("10.0.0.1"), machines=[machine(1)]), ("6/pending-other",),
-        actions=("RefreshPin",)),
-    Row("6/hand-written-approval-is-pending", lambda: found(answer("10.0.0.1", 1, "two"), machines=[machine(1, "approved", approvedBy="")]),
-        ("6/pending-own",), actions=("RefreshPin",)),
+    Row(
+        "6/pending-other",
+        lambda: found(answer("10.0.0.7", 1), silent("10.0.0.1"), machines=[machine(1)]),
+        ("6/pending-other",),
+        writes={"prod-1": ("observedEndpoint", "observedEndpointFor")},
+    ),
+    Row(
+        "6/pending-other-refreshes",
+        lambda: found(answer("10.0.0.7", 1, "two"), silent("10.0.0.1"), machines=[machine(1)]),
+        ("6/pending-other",),
+        actions=("RefreshPin",),
+    ),
+    Row(
+        "6/hand-written-approval-is-pending",
+        lambda: found(answer("10.0.0.1", 1, "two"), machines=[machine(1, "approved", approvedBy="")]),
+        ("6/pending-own",),
+        actions=("RefreshPin",),
+    ),
     Row("6/rejected-own-not-probed", lambda: probed("10.0.0.1", "10.0.0.2", machines=[machine(1, "rejected")]), ("6/rejected-own",), actions=("10.0.0.2",)),
     Row("6/rejected-own-writes-nothing", lambda: found(answer("10.0.0.1", 1, "two"), machines=[machine(1, "rejected")]), ("6/rejected-own",)),
-    Row("6/rejected-other", lambda: found(answer("10.0.0.7", 1, "two"), machines=[machine(1, "rejected")]), ("6/rejected-other",),
-        writes={"prod-1": ("observedEndpoint", "observedEndpointFor")}),
+    Row(
+        "6/rejected-other",
+        lambda: found(answer("10.0.0.7", 1, "two"), machines=[machine(1, "rejected")]),
+        ("6/rejected-other",),
+        writes={"prod-1": ("observedEndpoint", "observedEndpointFor")},
+    ),
     Row("6/rejected-is-not-asked-either", lambda: verified(answer("10.0.0.7", 1), machines=[machine(1, "rejected")])),
     Row("6/node-host-not-probed", lambda: probed("10.0.0.1", "10.0.0.2", hosts=[KubernetesHost("n1", "10.0.0.1")]), ("6/node-host",), actions=("10.0.0.2",)),
     Row("6/marked-node-host-is-probed", lambda: probed("10.0.0.2", hosts=[KubernetesHost("n1", "10.0.0.1", moment(NOW))]), actions=("10.0.0.2", "10.0.0.1")),
-    Row("6/approved-pinned-own-not-probed", lambda: probed("10.0.0.1", "10.0.0.2", machines=[machine(1, "approved")]), ("6/approved-pinned-own",), actions=("10.0.0.2",)),
+    Row(
+        "6/approved-pinned-own-not-probed",
+        lambda: probed("10.0.0.1", "10.0.0.2", machines=[machine(1, "approved")]),
+        ("6/approved-pinned-own",),
+        actions=("10.0.0.2",),
+    ),
     Row("6/approved-pinned-own-writes-nothing", lambda: found(answer("10.0.0.1", 1, "two"), machines=[machine(1, "approved")]), ("6/approved-pinned-own",)),
-    Row("6/approved-pinned-other", lambda: found(answer("10.0.0.7", 1, "two"), silent("10.0.0.1"), machines=[machine(1, "approved")]), ("6/approved-pinned-other",),
-        writes={"prod-1": ("observedEndpoint", "observedEndpointFor")}),
-    Row("6/approved-unpinned-own", lambda: found(answer("10.0.0.1", 1), machines=[machine(1, "approved", pin="", status={"stage": "maintenance"})]),
-        ("6/approved-unpinned-own",)),
-    Row("6/approved-unpinned-own-not-probed", lambda: probed("10.0.0.1", machines=[machine(1, "approved", pin="", status={"stage": "maintenance"})]),
-        ("6/approved-unpinned-own",)),
-    Row("6/approved-unpinned-other", lambda: found(answer("10.0.0.7", 1), machines=[machine(1, "approved", pin="", status={"stage": "maintenance"})]),
-        ("6/approved-unpinned-other",)),
+    Row(
+        "6/approved-pinned-other",
+        lambda: found(answer("10.0.0.7", 1, "two"), silent("10.0.0.1"), machines=[machine(1, "approved")]),
+        ("6/approved-pinned-other",),
+        writes={"prod-1": ("observedEndpoint", "observedEndpointFor")},
+    ),
+    Row(
+        "6/approved-unpinned-own",
+        lambda: found(answer("10.0.0.1", 1), machines=[machine(1, "approved", pin="", status={"stage": "maintenance"})]),
+        ("6/approved-unpinned-own",),
+    ),
+    Row(
+        "6/approved-unpinned-own-not-probed",
+        lambda: probed("10.0.0.1", machines=[machine(1, "approved", pin="", status={"stage": "maintenance"})]),
+        ("6/approved-unpinned-own",),
+    ),
+    Row(
+        "6/approved-unpinned-other",
+        lambda: found(answer("10.0.0.7", 1), machines=[machine(1, "approved", pin="", status={"stage": "maintenance"})]),
+        ("6/approved-unpinned-other",),
+    ),
     Row("6/sent-own", lambda: found(answer("10.0.0.1", 1, "two"), machines=[machine(1, "approved", status=SENT)]), ("6/sent-own",)),
     Row("6/sent-own-not-probed", lambda: probed("10.0.0.1", machines=[machine(1, "approved", status=SENT)]), ("6/sent-own",)),
     Row("6/sent-other", lambda: found(answer("10.0.0.7", 1, "two"), silent("10.0.0.1"), machines=[machine(1, "approved", status=SENT)]), ("6/sent-other",)),
@@ -206,32 +246,92 @@ DISCOVERY: tuple[Row, ...] = (
     Row("6/lost-status-other", lambda: found(answer("10.0.0.7", 1), machines=[machine(1, "approved", pin="")]), ("6/sent-other",)),
     # around the table
     Row("6/own-address-is-asked-first", lambda: verified(answer("10.0.0.7", 1), machines=[machine(1)]), actions=("10.0.0.1",)),
-    Row("6/own-address-answers", lambda: found(answer("10.0.0.1", 1), answer("10.0.0.7", 1), machines=[machine(1)]), ("6/own-address-answers", "6/unchanged-certificate")),
-    Row("6/own-address-answers-approved", lambda: found(answer("10.0.0.1", 1), answer("10.0.0.7", 1), machines=[machine(1, "approved")]), ("6/own-address-answers",)),
-    Row("6/two-addresses-one-certificate", lambda: found(answer("10.0.0.1", 1), answer("10.0.0.2", 1)), ("6/new", "6/second-address"), actions=("CreateMachine",)),
-    Row("6/moved-to-two-addresses", lambda: found(answer("10.0.0.7", 1), answer("10.0.0.8", 1), silent("10.0.0.1"), machines=[machine(1)]),
-        ("6/pending-other", "6/second-address"), writes={"prod-1": ("observedEndpoint", "observedEndpointFor")}),
-    Row("6/twin-of-a-pending", lambda: found(answer("10.0.0.1", 1), answer("10.0.0.7", 1, "two"), machines=[machine(1)]), ("6/twin",),
-        writes={"prod-1": ("WeakIdentity",)}, says=(fingerprint("one"), fingerprint("two"), "10.0.0.7:50000")),
+    Row(
+        "6/own-address-answers",
+        lambda: found(answer("10.0.0.1", 1), answer("10.0.0.7", 1), machines=[machine(1)]),
+        ("6/own-address-answers", "6/unchanged-certificate"),
+    ),
+    Row(
+        "6/own-address-answers-approved",
+        lambda: found(answer("10.0.0.1", 1), answer("10.0.0.7", 1), machines=[machine(1, "approved")]),
+        ("6/own-address-answers",),
+    ),
+    Row(
+        "6/two-addresses-one-certificate",
+        lambda: found(answer("10.0.0.1", 1), answer("10.0.0.2", 1)),
+        ("6/new", "6/second-address"),
+        actions=("CreateMachine",),
+    ),
+    Row(
+        "6/moved-to-two-addresses",
+        lambda: found(answer("10.0.0.7", 1), answer("10.0.0.8", 1), silent("10.0.0.1"), machines=[machine(1)]),
+        ("6/pending-other", "6/second-address"),
+        writes={"prod-1": ("observedEndpoint", "observedEndpointFor")},
+    ),
+    Row(
+        "6/twin-of-a-pending",
+        lambda: found(answer("10.0.0.1", 1), answer("10.0.0.7", 1, "two"), machines=[machine(1)]),
+        ("6/twin",),
+        writes={"prod-1": ("WeakIdentity",)},
+        says=(fingerprint("one"), fingerprint("two"), "10.0.0.7:50000"),
+    ),
     Row("6/twin-of-nobody", lambda: found(answer("10.0.0.1", 1), answer("10.0.0.7", 1, "two")), ("6/twin",)),
     Row("6/twin-of-an-approved", lambda: found(answer("10.0.0.1", 1), answer("10.0.0.7", 1, "two"), machines=[machine(1, "approved")]), ("6/twin",)),
-    Row("6/twin-gone", lambda: found(answer("10.0.0.1", 1), machines=[machine(1, status={"conditions": [
-        {"type": "WeakIdentity", "status": "True", "reason": "TwinIdentity", "message": "two"}]})]), ("6/unchanged-certificate",), writes={"prod-1": ("-WeakIdentity",)}),
-    Row("6/twin-not-gone-by-a-narrow-look", lambda: found(answer("10.0.0.1", 1), machines=[machine(1, status={"conditions": [
-        {"type": "WeakIdentity", "status": "True", "reason": "TwinIdentity", "message": "two"}]})], request=Discovery("prod", (parse_endpoint("10.0.0.1"),)))),
-    Row("6/pending-limit", lambda: found(answer("10.0.0.1", 1), answer("10.0.0.2", identity(2), "two"), machines=FULL[2:], request=Discovery("prod", pending_limit=98)),
-        ("6/pending-limit",), says=("2 more machines answered",)),
-    Row("6/pending-limit-is-an-option", lambda: found(answer("10.0.0.200", 200), machines=FULL, request=Discovery("prod", pending_limit=101)), actions=("CreateMachine",),
-        absent=("6/pending-limit",)),
-    Row("6/pending-limit-counts-the-pass", lambda: found(answer("10.0.0.1", 1), answer("10.0.0.2", 2, "two"), request=Discovery("prod", pending_limit=1)),
-        ("6/pending-limit", "6/new"), actions=("CreateMachine",)),
-    Row("6/named-is-always-probed", lambda: probed(machines=[machine(1, "approved", status=SENT), machine(2, "rejected")], named=["10.0.0.1", "10.0.0.2"]),
-        actions=("10.0.0.1", "10.0.0.2")),
+    Row(
+        "6/twin-gone",
+        lambda: found(
+            answer("10.0.0.1", 1),
+            machines=[machine(1, status={"conditions": [{"type": "WeakIdentity", "status": "True", "reason": "TwinIdentity", "message": "two"}]})],
+        ),
+        ("6/unchanged-certificate",),
+        writes={"prod-1": ("-WeakIdentity",)},
+    ),
+    Row(
+        "6/twin-not-gone-by-a-narrow-look",
+        lambda: found(
+            answer("10.0.0.1", 1),
+            machines=[machine(1, status={"conditions": [{"type": "WeakIdentity", "status": "True", "reason": "TwinIdentity", "message": "two"}]})],
+            request=Discovery("prod", (parse_endpoint("10.0.0.1"),)),
+        ),
+    ),
+    Row(
+        "6/pending-limit",
+        lambda: found(answer("10.0.0.1", 1), answer("10.0.0.2", identity(2), "two"), machines=FULL[2:], request=Discovery("prod", pending_limit=98)),
+        ("6/pending-limit",),
+        says=("2 more machines answered",),
+    ),
+    Row(
+        "6/pending-limit-is-an-option",
+        lambda: found(answer("10.0.0.200", 200), machines=FULL, request=Discovery("prod", pending_limit=101)),
+        actions=("CreateMachine",),
+        absent=("6/pending-limit",),
+    ),
+    Row(
+        "6/pending-limit-counts-the-pass",
+        lambda: found(answer("10.0.0.1", 1), answer("10.0.0.2", 2, "two"), request=Discovery("prod", pending_limit=1)),
+        ("6/pending-limit", "6/new"),
+        actions=("CreateMachine",),
+    ),
+    Row(
+        "6/named-is-always-probed",
+        lambda: probed(machines=[machine(1, "approved", status=SENT), machine(2, "rejected")], named=["10.0.0.1", "10.0.0.2"]),
+        actions=("10.0.0.1", "10.0.0.2"),
+    ),
     Row("6/known-address-other-uuid", lambda: found(answer("10.0.0.1", 5), machines=[machine(1)]), ("6/other-answer-at-known-address",)),
-    Row("6/known-address-other-serial", lambda: found(answer("10.0.0.1", identity(1, serial="OTHER-1")), machines=[machine(1)]), ("6/other-answer-at-known-address",)),
+    Row(
+        "6/known-address-other-serial",
+        lambda: found(answer("10.0.0.1", identity(1, serial="OTHER-1")), machines=[machine(1)]),
+        ("6/other-answer-at-known-address",),
+    ),
     Row("6/known-address-other-macs", lambda: found(answer("10.0.0.1", identity(1, macs=())), machines=[machine(1)]), ("6/other-answer-at-known-address",)),
     Row("6/known-address-weak", lambda: found(answer("10.0.0.1", identity(5, uuid="")), machines=[machine(1)]), ("6/other-answer-at-known-address",)),
-    Row("6/left-discovery", lambda: probed("10.0.0.2", machines=[machine(1)]), ("6/left-discovery",), actions=("10.0.0.2",), says=("keeps its pin", "talos_machine")),
+    Row(
+        "6/left-discovery",
+        lambda: probed("10.0.0.2", machines=[machine(1)]),
+        ("6/left-discovery",),
+        actions=("10.0.0.2",),
+        says=("keeps its pin", "talos_machine"),
+    ),
     Row("6/over-all-clusters", lambda: found(answer("10.0.0.7", 1, "two"), machines=[machine(1, clusterRef="other")]), ("6/other-cluster",)),
     Row("6/other-cluster-own-address", lambda: found(answer("10.0.0.1", 1, "two"), machines=[machine(1, clusterRef="other")]), ("6/other-cluster",)),
     Row("6/broken-record", lambda: found(answer("10.0.0.1", 1), broken=[Broken("TalosMachine", "x", "machines/x.yaml", 3, "bad")]), ("6/broken-records",)),

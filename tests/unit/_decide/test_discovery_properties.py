@@ -21,7 +21,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.records import 
 from ansible_collections.ichor.talos.plugins.module_utils._model.schema import validate, validate_status
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.unit._decide.rows_discovery import configured, silent
+from tests.unit._decide.looks_discovery import configured, silent
 from tests.unit.machine_world import NOW, certificate, cluster, facts, identity, mac_of, machine, uuid_of
 
 ADDRESSES = [f"10.0.0.{number}" for number in range(1, 8)]
@@ -30,8 +30,16 @@ identities = st.one_of(
     st.integers(1, 4).map(identity),
     st.builds(lambda number, other: identity(number, uuid=uuid_of(other)), st.integers(1, 4), st.integers(1, 4)),
     st.builds(lambda number: identity(number, uuid=swapped_uuid(uuid_of(1))), st.integers(1, 4)),
-    st.sampled_from([Identity(), identity(1, uuid=""), identity(2, uuid="00000000-0000-0000-0000-000000000000"), identity(1, serial="None"),
-                     identity(1, macs=()), identity(1, macs=(mac_of(1), mac_of(9)))]),
+    st.sampled_from(
+        [
+            Identity(),
+            identity(1, uuid=""),
+            identity(2, uuid="00000000-0000-0000-0000-000000000000"),
+            identity(1, serial="None"),
+            identity(1, macs=()),
+            identity(1, macs=(mac_of(1), mac_of(9))),
+        ]
+    ),
 )
 
 
@@ -62,8 +70,16 @@ def machines(draw: st.DrawFn) -> tuple[Record, ...]:
             status = {"observedEndpoint": draw(st.sampled_from(ADDRESSES)), "observedEndpointFor": f"10.0.0.{number}"}
         if state == "approved" and draw(st.booleans()):
             status["configStoredAt"] = "2026-01-01T00:00:00Z"
-        found.append(machine(number, state, who=draw(identities), pin=draw(st.sampled_from(["one", "two", ""])), status=status,  # type: ignore[arg-type]
-                             clusterRef=draw(st.sampled_from(["prod", "prod", "dev"]))))
+        found.append(
+            machine(
+                number,
+                state,
+                who=draw(identities),
+                pin=draw(st.sampled_from(["one", "two", ""])),
+                status=status,  # type: ignore[arg-type]
+                clusterRef=draw(st.sampled_from(["prod", "prod", "dev"])),
+            )
+        )
     return tuple(found)
 
 
@@ -117,7 +133,10 @@ def test_an_address_is_recorded_only_when_the_own_one_did_not_answer_as_that_mac
         if "observedEndpoint" in change.values:
             record = next(entry for entry in records if entry.name == change.ref.name)
             own = dial_endpoint(record)
-            assert not any(answer.facts is not None and answer.probe.endpoint == own and same_machine(recorded_identity(record.spec), answer.facts.identity) for answer in told)
+            assert not any(
+                answer.facts is not None and answer.probe.endpoint == own and same_machine(recorded_identity(record.spec), answer.facts.identity)
+                for answer in told
+            )
             assert change.values["observedEndpointFor"] == record.spec["endpoint"]
 
 

@@ -14,8 +14,9 @@ from ansible_collections.ichor.talos.plugins.module_utils._decide import (
     approval, cluster_edit, discovery, discovery_table, discovery_targets, disk_gates, machine_edit, record_deletion, trust, weak_identity,
 )
 from tests.unit._decide.rows import Row
-from tests.unit._decide.rows_approval import APPROVAL, EDITS
+from tests.unit._decide.rows_approval import APPROVAL
 from tests.unit._decide.rows_discovery import DISCOVERY
+from tests.unit._decide.rows_edits import EDITS
 from tests.unit._decide.rows_records import RECORDS
 
 #: Every table of gates: where it stands, its name, and the rows that have to notice.

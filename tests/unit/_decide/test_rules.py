@@ -11,10 +11,12 @@ from pathlib import Path
 
 import pytest
 from tests.unit._decide.rows import Row
-from tests.unit._decide.rows_approval import APPROVAL, EDITS
+from tests.unit._decide.rows_approval import APPROVAL
 from tests.unit._decide.rows_discovery import DISCOVERY
+from tests.unit._decide.rows_edits import EDITS
 from tests.unit._decide.rows_records import RECORDS
-from tests.unit._decide.sentences import NO_RULE, SENTENCES, WORDS, Sentence
+from tests.unit._decide.sentence import Sentence
+from tests.unit._decide.sentences import NO_RULE, SENTENCES, WORDS
 
 ROWS = (*RECORDS, *DISCOVERY, *APPROVAL, *EDITS)
 ROOT = Path(__file__).parents[3]
@@ -45,8 +47,11 @@ def test_every_sentence_stands_in_its_section() -> None:
 def uncovered(sentences: tuple[Sentence, ...], rows: tuple[Row, ...]) -> list[str]:
     """Sentences without a row or a test that is there."""
     known = {row.id for row in rows}
-    return [entry.quote for entry in sentences
-            if not (set(entry.rows) & known or entry.elsewhere) or set(entry.rows) - known or not all((ROOT / path).is_file() for path in entry.elsewhere)]
+    return [
+        entry.quote
+        for entry in sentences
+        if not (set(entry.rows) & known or entry.elsewhere) or set(entry.rows) - known or not all((ROOT / path).is_file() for path in entry.elsewhere)
+    ]
 
 
 def test_every_sentence_has_a_row() -> None:
@@ -62,7 +67,9 @@ def test_a_sentence_without_a_row_is_seen() -> None:
 def rest_of(number: int, sentences: tuple[Sentence, ...]) -> list[str]:
     """The clauses of a section that no sentence quotes and that speak as a refusal, a warning or an exception does."""
     text = section(number)
-    for quote in sorted([entry.quote for entry in sentences if entry.section == number] + [quote for of, quote, dummy in NO_RULE if of == number], key=len, reverse=True):
+    for quote in sorted(
+        [entry.quote for entry in sentences if entry.section == number] + [quote for of, quote, dummy in NO_RULE if of == number], key=len, reverse=True
+    ):
         text = text.replace(quote, " QUOTED ")
     clauses = re.split(r"[.;|:]\s|\n\n", text)
     return [clause.strip() for clause in clauses if re.search(rf"\b({'|'.join(WORDS)})\b", clause, re.IGNORECASE)]
@@ -74,8 +81,11 @@ def test_no_refusal_warning_or_exception_of_the_section_is_left_out(number: int)
 
 
 def test_a_sentence_that_is_taken_out_of_the_list_is_missed() -> None:
-    missed = [entry.quote for entry in SENTENCES if "refused" in entry.quote and entry.section == 7
-              and not rest_of(7, tuple(other for other in SENTENCES if other is not entry))]
+    missed = [
+        entry.quote
+        for entry in SENTENCES
+        if "refused" in entry.quote and entry.section == 7 and not rest_of(7, tuple(other for other in SENTENCES if other is not entry))
+    ]
     assert missed == []
 
 

@@ -70,25 +70,42 @@ def test_without_credentials_the_converged_machine_is_not_asked() -> None:
     assert nodes.calls == [] and shown["node"]["reason"] == "SecretsUnavailable"
 
 
-@pytest.mark.parametrize(("record", "given", "what", "advice"), [
-    (machine(1), None, "It is pending", "talos_machine_approval"),
-    (machine(1, name="weak-1", status={"conditions": [{"type": "WeakIdentity", "status": "True", "reason": "WeakIdentity", "message": "m"}]}), None,
-     "It is pending, with an identity", "accept_weak_identity"),
-    (machine(1, "rejected"), None, "It is rejected", "talos_machine_approval"),
-    (machine(1, "approved", pin=""), None, "its status was lost", "trust: true"),
-    (machine(1, "approved"), Node(facts("10.0.0.1", identity(5))), "Another machine answers", "spec.endpoint"),
-    (machine(1, "approved", annotations={"ichor.maesh.dev/hold-apply": "true"}), None, "It is held", "hold: false"),
-    (machine(1, "approved"), None, "was sent nothing yet", "maintenance mode"),
-    (machine(1, "approved", status={"conditions": [{"type": "Provisioned", "status": "False", "reason": "InstallDiskUnknown", "message": "No disk."}]}), None, "No disk.",
-     "talos_maintenance_apply"),
-    (machine(1, "approved", status=SENT), None, "on its way (booting)", "talos_stage"),
-    (machine(1, "approved", status=SENT), node(), "still in maintenance mode", "trust: true"),
-    (machine(1, "approved", role="controlplane", status=SENT), node("configured", stage=StageReading("booting")), "waits for etcd", "talos_bootstrap"),
-    (machine(1, "approved", status=CONVERGED), None, "does not answer now", "spec.endpoint"),
-    (machine(1, "approved", status={**CONVERGED, "conditions": [{"type": "Ready", "status": "False", "reason": "Drifted", "message": "Two paths differ."}]}),
-     node("configured"), "Two paths differ.", "message"),
-    (machine(1, "approved", status=CONVERGED), node("configured", stage=StageReading("rebooting")), "in stage rebooting", "talos_stage"),
-])
+@pytest.mark.parametrize(
+    ("record", "given", "what", "advice"),
+    [
+        (machine(1), None, "It is pending", "talos_machine_approval"),
+        (
+            machine(1, name="weak-1", status={"conditions": [{"type": "WeakIdentity", "status": "True", "reason": "WeakIdentity", "message": "m"}]}),
+            None,
+            "It is pending, with an identity",
+            "accept_weak_identity",
+        ),
+        (machine(1, "rejected"), None, "It is rejected", "talos_machine_approval"),
+        (machine(1, "approved", pin=""), None, "its status was lost", "trust: true"),
+        (machine(1, "approved"), Node(facts("10.0.0.1", identity(5))), "Another machine answers", "spec.endpoint"),
+        (machine(1, "approved", annotations={"ichor.maesh.dev/hold-apply": "true"}), None, "It is held", "hold: false"),
+        (machine(1, "approved"), None, "was sent nothing yet", "maintenance mode"),
+        (
+            machine(1, "approved", status={"conditions": [{"type": "Provisioned", "status": "False", "reason": "InstallDiskUnknown", "message": "No disk."}]}),
+            None,
+            "No disk.",
+            "talos_maintenance_apply",
+        ),
+        (machine(1, "approved", status=SENT), None, "on its way (booting)", "talos_stage"),
+        (machine(1, "approved", status=SENT), node(), "still in maintenance mode", "trust: true"),
+        (machine(1, "approved", role="controlplane", status=SENT), node("configured", stage=StageReading("booting")), "waits for etcd", "talos_bootstrap"),
+        (machine(1, "approved", status=CONVERGED), None, "does not answer now", "spec.endpoint"),
+        (
+            machine(
+                1, "approved", status={**CONVERGED, "conditions": [{"type": "Ready", "status": "False", "reason": "Drifted", "message": "Two paths differ."}]}
+            ),
+            node("configured"),
+            "Two paths differ.",
+            "message",
+        ),
+        (machine(1, "approved", status=CONVERGED), node("configured", stage=StageReading("rebooting")), "in stage rebooting", "talos_stage"),
+    ],
+)
 def test_what_it_is_doing_and_what_to_do_now(record: Record, given: Node | None, what: str, advice: str) -> None:
     shown, dummy = one(record, given)
     assert what in shown["doing"]["what"] and advice in shown["doing"]["advice"]
@@ -126,5 +143,7 @@ def test_every_operation_dials_the_observed_address_and_not_the_one_in_the_spec(
 
     assert asked(machine(1, "approved", status=moved), machine_info.run, machine_info.Request()) == ["10.0.0.7:50000"]
     assert asked(machine(1, status=moved), machine_approval.run, machine_approval.Request(("prod-1",), Wanted("", role="worker"))) == ["10.0.0.7:50000"]
-    assert asked(machine(1, "approved", status=moved), machine_operation.run, machine_operation.Request(("prod-1",), edit=Edit("", trust=True))) == ["10.0.0.7:50000"]
+    assert asked(machine(1, "approved", status=moved), machine_operation.run, machine_operation.Request(("prod-1",), edit=Edit("", trust=True))) == [
+        "10.0.0.7:50000"
+    ]
     assert asked(machine(1, status=moved), discover.run, discover.Request("prod", addresses=("10.0.0.7",))) == ["10.0.0.7:50000"]
