@@ -1,5 +1,4 @@
 #!/usr/bin/python
-
 # Copyright (c) Ichor contributors
 # GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
@@ -353,9 +352,8 @@ from ansible_collections.ichor.talos.plugins.module_utils._ansible.arguments imp
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.options import Options
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.run import run_module
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.with_store import create_store
-from ansible_collections.ichor.talos.plugins.module_utils._decide.cluster_edit import ClusterEdit
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
-from ansible_collections.ichor.talos.plugins.module_utils._operations.cluster import Request, run
+from ansible_collections.ichor.talos.plugins.module_utils._operations.cluster import ClusterEdit, Request, run
 from ansible_collections.ichor.talos.plugins.module_utils._operations.spec_options import cluster_settings
 
 SPEC = Spec(
