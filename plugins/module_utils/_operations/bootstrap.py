@@ -37,7 +37,10 @@ from .teller import Teller
 
 @dataclass(frozen=True)
 class Request:
-    """Which control plane of which cluster ('' is the one that its record names). `wait`: for how many seconds a refusal that passes by itself is waited for."""
+    """Which control plane of which cluster ('' is the one that its record names).
+
+    `wait`: for how many seconds a refusal that passes by itself is waited for.
+    """
 
     cluster: str
     machine: str
@@ -253,4 +256,5 @@ def _outcome(request: Request, plan: Plan, result: _Result, would_be: Record | N
         plan=plan, executed=tuple(step.id for step in plan.steps) if result.done else (), machines=(row,) if request.machine else (),
         blocked=(request.machine,) if refusal and request.machine else (), waiting_for=tuple(wait.what for wait in plan.waits),
         refused=refusal is not None, reason=refusal.reason if refusal else "", message=told,
-        failure=replace(result.error.failure, step=plan.steps[0].id if plan.steps else "") if refusal and result.error else None, would_be=(would_be,) if would_be is not None else ())
+        failure=replace(result.error.failure, step=plan.steps[0].id if plan.steps else "") if refusal and result.error else None,
+        would_be=(would_be,) if would_be is not None else ())

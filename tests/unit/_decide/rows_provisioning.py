@@ -131,6 +131,6 @@ PROVISIONING: tuple[Row, ...] = (
     Row("9/node-of-the-same-name", "9/8-hostname-record", lambda: case.worker(
         others=(w.machine_record("m9", 9, hostname=None, status={"nodeName": "m1"}),)), "HostnameConflict"),
     Row("9/same-name-in-the-same-task", "9/8-hostname-record", lambda: replace(case.worker(), beside=(("m9", "m1"),)), "HostnameConflict"),
-    Row("9/bytes-that-were-refused", "9/10-rejected", lambda: case.worker(status={"rejectedInputsHash": case.worker().config.value.sha256}),  # type: ignore[union-attr]
+    Row("9/bytes-that-were-refused", "9/10-rejected", lambda: case.worker(status={"rejectedInputsHash": sending()["sending"]["hash"]}),  # type: ignore[index]
         "ConfigRejected"),
 )

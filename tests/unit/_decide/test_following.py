@@ -127,7 +127,8 @@ _ANSWERS = st.builds(
         stage, unattended=unattended, services=etcd(state), number=number,
         status=Present(EtcdStatus("a1", leader, learner)) if there else Unknown("TimedOut")),
     st.sampled_from(STAGES), st.sampled_from(["", "pending", "installing", "waiting-for-reboot", "installed", "failed"]),
-    st.sampled_from(["Preparing", "Running", "Waiting"]), st.booleans(), st.sampled_from(["", "0000000000000000", "a1"]), st.sampled_from([1, 1, 9]), st.booleans())
+    st.sampled_from(["Preparing", "Running", "Waiting"]), st.booleans(), st.sampled_from(["", "0000000000000000", "a1"]), st.sampled_from([1, 1, 9]),
+    st.booleans())
 _LOOKS = st.builds(
     lambda answer, maintenance, role, bootstrapped, minutes: followed(answer, maintenance, role=role, bootstrapped=bootstrapped, minutes=minutes),
     st.one_of(_ANSWERS, st.sampled_from([SILENT, Unknown("TimedOut"), Unknown("UnknownAuthority")])),

@@ -18,7 +18,9 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.identity import
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import EtcdMember
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import TRUST_FINGERPRINT
 from ansible_collections.ichor.talos.tests.unit._decide import provisioning_case as case
-from ansible_collections.ichor.talos.tests.unit._decide.rows_provisioning import CONTROL_PLANES, PROVISIONING, UNATTENDED, Row, condition, disk, members, sending
+from ansible_collections.ichor.talos.tests.unit._decide.rows_provisioning import (
+    CONTROL_PLANES, PROVISIONING, UNATTENDED, Row, condition, disk, members, sending,
+)
 from ansible_collections.ichor.talos.tests.unit._operations import world as w
 
 

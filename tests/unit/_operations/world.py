@@ -382,7 +382,8 @@ def machine_record(name: str, number: int, role: str = "worker", *, status: Mapp
     }
     values.update(spec)
     state = {"stage": "maintenance", "maintenanceFingerprint": "FP-one", "maintenanceFingerprintAt": "2023-11-14T00:00:00Z"}
-    return Record(MACHINE, name, {key: value for key, value in values.items() if value is not None}, state if status is None else dict(status),  # type: ignore[misc, arg-type]
+    kept = {key: value for key, value in values.items() if value is not None}
+    return Record(MACHINE, name, kept, state if status is None else dict(status),  # type: ignore[arg-type]
                   uid=f"uid-{name}", generation=1, resource_version="1", status_version="1")
 
 

@@ -1,0 +1,68 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""No sentence of sections 9 and 13 of the design is without a row or a test, and no row without a sentence."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from tests.unit._decide.rows_bootstrap import CASES
+from tests.unit._decide.rows_following import LOOKS
+from tests.unit._decide.rows_lock import LOCKS
+from tests.unit._decide.rows_provisioning import PROVISIONING
+from tests.unit._decide.sentences_sending import OTHERS, REST, SENTENCES, Sentence
+
+ROOT = Path(__file__).parents[3]
+ROWS = {row.id for row in PROVISIONING} | {look.id for look in LOOKS} | {case.id for case in CASES} | {row.id for row in LOCKS}
+
+
+def section(number: int) -> str:
+    """The text of one section of the design."""
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    return text.split(f"\n## {number}. ", 1)[1].split("\n## ", 1)[0]
+
+
+def rest_of(number: int, sentences: tuple[Sentence, ...]) -> str:
+    """What of the section stands in no quote: nothing but numbers of the list, once every sentence is quoted."""
+    text = section(number)
+    for quote in sorted([entry.quote for entry in sentences if entry.section == number] + [quote for of, quote in REST if of == number], key=len, reverse=True):
+        text = text.replace(quote, " ")
+    text = text.split("\n", 1)[1] if number == 13 else text
+    return re.sub(r"\s+", " ", re.sub(r"(?m)^ *[0-9]+\. ", " ", text)).strip()
+
+
+def is_there(shown: str) -> bool:
+    """Whether the row, or the test in its file, exists."""
+    path, separator, name = shown.partition("::")
+    if not path.startswith("tests/"):
+        return shown in ROWS
+    file = ROOT / path
+    return file.is_file() and (not separator or f"def {name}(" in file.read_text(encoding="utf-8"))
+
+
+def test_every_quote_stands_in_its_section() -> None:
+    assert [entry.quote for entry in SENTENCES if entry.quote not in section(entry.section)] == []
+    assert [quote for number, quote in REST if quote not in section(number)] == []
+
+
+@pytest.mark.parametrize("number", [9, 13])
+def test_no_sentence_is_left_out(number: int) -> None:
+    assert rest_of(number, SENTENCES) == ""
+
+
+def test_a_sentence_that_is_taken_out_is_missed() -> None:
+    assert [entry.quote for entry in SENTENCES if not rest_of(entry.section, tuple(other for other in SENTENCES if other is not entry))] == []
+
+
+def test_everything_that_is_named_is_there() -> None:
+    assert [(entry.quote[:40], shown) for entry in SENTENCES for shown in entry.shown if not is_there(shown)] == []
+    assert all(entry.shown for entry in SENTENCES)
+
+
+def test_every_row_stands_for_a_sentence() -> None:
+    named = {shown for entry in SENTENCES for shown in entry.shown} | set(OTHERS)
+    assert ROWS - named == set()
