@@ -30,8 +30,7 @@ from .layout import Layout, refuse_moved
 from .record_file import RecordFile
 from .state_file import RecordState, StateBroken
 from .written import as_status, checked
-from .yaml_nodes import YamlProblem
-from .yaml_splice import CannotEdit
+from .yaml_nodes import CannotEdit, YamlProblem
 
 _REPAIR = "Repair it by hand or with git; nothing is written over it."
 

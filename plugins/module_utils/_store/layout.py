@@ -21,7 +21,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -123,7 +122,7 @@ def mark(layout: Layout, randomness: Callable[[int], bytes]) -> None:
 
     The writers' lock is held by the caller. Raises TalosError.
     """
-    store_id = str(uuid.UUID(bytes=randomness(16), version=4))
+    store_id = randomness(16).hex()
     files.write_atomically(layout.state_marker, marker_text(store_id, tree=os.path.realpath(layout.tree)))
     files.write_atomically(layout.marker, marker_text(store_id))
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from .._model.records import API_VERSION, Json, JsonMap, Record
 from .._model.schema import validate
 from . import yaml_write
-from .yaml_edit import edit
 from .yaml_nodes import Node, YamlProblem, at, decode, parse, to_data
 
 _TOP = ("apiVersion", "kind", "metadata", "spec")
@@ -110,6 +109,8 @@ def changed_content(file: RecordFile, spec: JsonMap, labels: Mapping[str, str] |
 
     Raises CannotEdit.
     """
+    from .yaml_edit import edit  # only a person's edit needs it, and every import is paid for by each task
+
     wanted = dict(file.data)
     wanted["spec"] = dict(spec)
     found = wanted["metadata"]

@@ -9,8 +9,7 @@ from __future__ import annotations
 import pytest
 import yaml
 from ansible_collections.ichor.talos.plugins.module_utils._store.yaml_edit import edit
-from ansible_collections.ichor.talos.plugins.module_utils._store.yaml_nodes import parse, to_data
-from ansible_collections.ichor.talos.plugins.module_utils._store.yaml_splice import CannotEdit
+from ansible_collections.ichor.talos.plugins.module_utils._store.yaml_nodes import CannotEdit, parse, to_data
 
 GONE = object()
 
