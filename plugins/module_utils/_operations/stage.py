@@ -73,7 +73,8 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     followers = [_Follower(request, ports, effects, limit, deadline, name=name) for name in names]
     followers += [_Follower(request, ports, effects, limit, deadline, endpoint=endpoint) for endpoint in request.endpoints]
     seen = await asyncio.gather(*(follower.run() for follower in followers))
-    waits = tuple(Wait("running" if request.until_running else "settled", request.timeout, one.name) for one in seen if not one.settled) if request.follow else ()
+    goal = "running" if request.until_running else "settled"
+    waits = tuple(Wait(goal, request.timeout, one.name) for one in seen if not one.settled) if request.follow else ()
     refusals = tuple(refusal for one in seen if (refusal := _refusal(request, one, ports.check)) is not None)
     plan = Plan(refusals=refusals, waits=waits)
     gate(plan)
