@@ -13,9 +13,13 @@ from typing import Any
 _MASKS = {
     "time": r".*?", "duration": r"[0-9.hms]+", "uuid": r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", "xid": r"(?:[0-9a-v]{20}|\d+)", "id": r"[0-9A-Za-z+/=]+",
     "member-id": r"(?:\d+|[0-9a-f]{16})", "member-id-hex": r"[0-9a-f]{16}", "int": r"\d+", "port": r"\d+", "cert": r"(?s:.*?)", "secret": r"(?s:.*?)",
-    "bytes": r"(?s:.*?)", "path": r"\S*", "registry": r"[^\s\"]*?", "discovery-host": r"[^\s/]+", "bookmark": r".*?", "host name": r".*?", "host data": r"(?s:.*?)",
+    "bytes": r"(?s:.*?)", "path": r"\S*", "registry": r"[^\s\"]*?", "discovery-host": r"[^\s/]+", "bookmark": r".*?", "host name": r".*?",
+    "host data": r"(?s:.*?)",
 }
-_MASK = re.compile(r"<(ip:[\w]+|time|duration|uuid|xid|id|member-id-hex|member-id|int|port|cert|secret|bytes|path|registry|discovery-host|bookmark|host name|host data|log text, \d+ bytes|snapshot chunk, \d+ bytes)>")
+_MASK = re.compile(
+    r"<(ip:[\w]+|time|duration|uuid|xid|id|member-id-hex|member-id|int|port|cert|secret|bytes|path|registry|discovery-host|bookmark"
+    r"|host name|host data|log text, \d+ bytes|snapshot chunk, \d+ bytes)>"
+)
 _UNORDERED = frozenset(("legacy_members", "members", "member_alarms"))
 _ONE_LINE_SECRET = r"[^\n]*"
 
@@ -59,6 +63,8 @@ def compare(expected: Any, actual: Any, addresses: dict[str, str], varies: tuple
     """Raises Mismatch at the first difference. Lists of members are sets; a last element `<N more>` stands for the rest."""
     if path in varies or any(path.startswith(item + "/") for item in varies):
         return
+    if expected == "<uuid>" and path.endswith("/actor_id") and actual:
+        return  # the recording masks whatever actor was asked for
     if isinstance(expected, str) and isinstance(actual, (str, int)) and text_matches(expected, str(actual), addresses):
         return
     if isinstance(expected, dict) and isinstance(actual, dict):

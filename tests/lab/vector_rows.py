@@ -21,7 +21,6 @@ from tests.lab.vector_match import Mismatch, compare, text_matches
 from tests.lab.vector_stage import APPLY, Stage
 from tests.lab.wire import message, method
 from tests.lab.wireclient import Outcome, WireClient, WireError
-from plugins.module_utils._node import messages as descriptors
 
 UNKNOWN = Path(__file__).with_name("unknown_rpcs.txt")
 _HTTP: dict[str, dict[str, str | None]] = {
@@ -51,7 +50,7 @@ def reason_to_leave_out(row: dict[str, Any], unknown: dict[str, str]) -> str | N
     """Why a row is not run: its RPC is on the list, and it is not a refusal by role, by TLS or by routing."""
     if row["rpc"] not in unknown:
         return None
-    if row["code"] in ("TLS", "TCP", "UNIMPLEMENTED") or row["details"] in (api.NOT_AUTHORIZED, "no request forwarding"):
+    if row["code"] in ("TLS", "TCP") or row["details"].startswith("unknown ") or row["details"] in (api.NOT_AUTHORIZED, "no request forwarding"):
         return None
     return unknown[row["rpc"]]
 
@@ -106,7 +105,9 @@ class Runner:
 
     def _apply_request(self, row: dict[str, Any], request: dict[str, Any]) -> bytes:
         text = row.get("config_text")
-        if row.get("config"):
+        if str(row.get("config", "")).startswith("<gzip of"):
+            text = row["config"]
+        elif row.get("config"):
             text = self.stage.text(row["config"], other_ca="wrong-machine-ca" in row["id"])
         data = str(request.get("data") or "")
         if text is not None and text.startswith("<gzip of"):
@@ -141,7 +142,6 @@ class Runner:
 
     def run(self, row: dict[str, Any]) -> None:
         """Raises Mismatch when the lab differs from the row."""
-        stage = self.stage
         group = row["id"].split("/")[2:]
         self._target = "cp2" if row["id"].endswith(("/cp2", "cp2-second-time")) else "cp1"
         if "unknown" in row["id"] and row["rpc"].endswith("EtcdRemoveMemberByID"):
@@ -154,6 +154,10 @@ class Runner:
         }
         if row["code"] == "OPEN":
             arguments.update(read_for=2.0, quiet=0.12)
+        elif options.get("deadline"):
+            arguments["read_for"] = options["deadline"] + 2.0
+        elif "/size/" in row["id"]:
+            arguments["read_for"] = 30.0
         if group[:2] == ["wire", "http"]:
             arguments["headers"] = self._headers(group[2])
         bodies = self._bodies(row) if self._target != "none" else [message("machine.EtcdRemoveMemberByIDRequest")(member_id=170).SerializeToString()]
@@ -233,9 +237,9 @@ class Runner:
     def _prepare_base(self, row: dict[str, Any]) -> None:
         """The configuration that the node had in the recording is told by the difference in the answer."""
         expected = row["details"] + json.dumps(row["responses"])
-        if "@@" not in expected or not row.get("config"):
+        if not row.get("config") or ("@@" not in expected and "No changes." not in expected):
             return
-        item = self._base_of(row)
+        item = self._base_of(row) if "@@" in expected else row["config"]
         current = self.stage.good("w1" if self.stage.subject == "w1" else "cp1")
         if item is not None and item != current:
             self.stage.apply(self.stage.subject, self.stage.text(item), "admin", mode=2)
@@ -256,7 +260,7 @@ class Runner:
             actual = unified(canonical(old), canonical(new))
             if "immediate mode" in text:
                 actual = (immediate_problem(old, new) or "").partition("diff:\n")[2]
-            if text_matches(_masked_diff(hunk), _masked_diff(actual), stage.addresses):
+            if same_diff(hunk, actual, stage.addresses, stage.minor):
                 return item
         return None
 
@@ -265,7 +269,9 @@ class Runner:
     def _check(self, row: dict[str, Any], outcome: Outcome) -> None:
         accepted = row.get("code_any_of") or [row["code"]]
         code = outcome.code
-        if code not in accepted and not (row["code"] == "OPEN" and code == "OPEN"):
+        if code == "OK" and row["code"] == "OPEN" and row["rpc"].endswith("/EtcdSnapshot") and outcome.messages:
+            return  # the recording stopped reading before the snapshot was through
+        if code not in accepted:
             raise Mismatch(f"code {code} ({outcome.details[:200]}), expected {row['code']} ({row['details'][:200]})")
         if code != row["code"] or code == "TCP":
             return
@@ -274,9 +280,8 @@ class Runner:
                 raise Mismatch(f"TLS {outcome.details}, expected {row['details']}")
             return
         expected, actual = row["details"], outcome.details
-        if "@@" in expected:
-            expected, actual = _masked_diff(expected), _masked_diff(actual)
-        if not text_matches(expected, actual, self.stage.addresses, loose=bool(row.get("config"))):
+        alike = "@@" in expected and same_diff(expected, actual, self.stage.addresses, self.stage.minor)
+        if not alike and not text_matches(expected, actual, self.stage.addresses, loose=bool(row.get("config"))):
             raise Mismatch(f"text {outcome.details!r}, expected {row['details']!r}")
         if str(row.get("http_status") or "200") != outcome.http_status and not code.startswith("RST"):
             raise Mismatch(f"HTTP status {outcome.http_status}")
@@ -313,14 +318,42 @@ class Runner:
             _check_events(expected, decoded, self.stage.addresses, varies)
             return
         expected = [_normal(item) for item in expected]
-        if row["rpc"].endswith("/List") and not any(isinstance(item, str) for item in expected):
-            expected, decoded = sorted(expected, key=_resource_key), sorted(decoded, key=_resource_key)
+        if row["rpc"].endswith("/List"):
+            decoded = self._paired(expected, decoded, varies)
         try:
             self._configs(expected, decoded)
+            self._differences(expected, decoded)
             compare(expected, decoded, self.stage.addresses, varies)
         except Mismatch:
             if not (row["metadata"] and len(expected) > 0 and _as_set(expected, decoded, self.stage.addresses, varies)):
                 raise
+
+    def _paired(self, expected: list[Any], decoded: list[Any], varies: tuple[str, ...]) -> list[Any]:
+        """Order is not part of a List: each expected resource gets the first one that is equal to it."""
+        rest, out = list(decoded), []
+        for wanted in expected:
+            if not isinstance(wanted, dict):
+                continue
+            for index, candidate in enumerate(rest):
+                try:
+                    compare(wanted, candidate, self.stage.addresses, varies)
+                except Mismatch:
+                    continue
+                out.append(rest.pop(index))
+                break
+            else:
+                return decoded
+        return out + rest
+
+    def _differences(self, expected: list[Any], decoded: list[Any]) -> None:
+        """The difference of a dry run is compared by itself."""
+        for wanted, got in zip(expected, decoded, strict=False):
+            if not isinstance(wanted, dict):
+                continue
+            for first, second in zip(wanted.get("messages", ()), got.get("messages", ()), strict=False):
+                text = str(first.get("mode_details", ""))
+                if "@@" in text and same_diff(text, str(second.get("mode_details", "")), self.stage.addresses, self.stage.minor):
+                    second["mode_details"] = first["mode_details"]
 
     def _configs(self, expected: list[Any], decoded: list[Any]) -> None:
         """A MachineConfig's spec is the configuration itself, byte for byte."""
@@ -331,8 +364,6 @@ class Runner:
                 continue
             text = self.stage.text(found.group(1)).encode()
             spec = got["resource"]["spec"]
-            raw = descriptors.spec_class  # the specs are decoded by the product's descriptors elsewhere; here the bytes are compared
-            del raw
             data = base64.b64decode(spec["proto_spec"])
             if not data.endswith(text):
                 raise Mismatch(f"the stored configuration is not {found.group(1)}")
@@ -354,9 +385,11 @@ def _check_events(expected: list[Any], actual: list[Any], addresses: dict[str, s
     if expected:
         compare(expected[0], actual[0], addresses, varies, "/responses")
     cut = expected and isinstance(expected[-1], str)
-    if not cut and len(expected) != len(actual) and "/messages" not in varies:
+    if not cut and len(actual) < len(expected) and "/messages" not in varies:
         raise Mismatch(f"{len(actual)} events, expected {len(expected)}")
     for item in actual[1:]:
+        if item.get("metadata") and not item.get("data"):
+            continue  # another node's hello
         if not re.match(r"^talos/runtime/machine\.\w+Event$", str((item.get("data") or {}).get("@type", ""))):
             raise Mismatch(f"not an event: {item!r}")
 
@@ -381,23 +414,50 @@ def _as_set(expected: list[Any], actual: list[Any], addresses: dict[str, str], v
     return True
 
 
-def _resource_key(item: Any) -> str:
-    text = json.dumps((item.get("resource") or {}).get("spec", {}).get("yaml_spec", "")) if isinstance(item, dict) else str(item)
-    return str((item.get("resource") or {}).get("metadata", {}).get("id", "")) + re.sub(r"<[^>]*>|[0-9a-zA-Z]{43,44}|\d+\.\d+\.\d+\.\d+", "", text)
+_SECRET_LINE = re.compile(r"((?:crt|key|token|id|secret|secretboxEncryptionSecret|clusterID|clusterSecret): ).*")
 
 
-def _masked_diff(text: str) -> str:
-    """Differences with every secret line alike: their order inside a hunk of secrets depends on the values."""
-    lines = [re.sub(r"((?:crt|key|token|id|secret|secretboxEncryptionSecret|clusterID|clusterSecret): ).*", r"\1~", line) for line in text.split("\n")]
-    out: list[str] = []
-    run: list[str] = []
-    for line in lines:
-        if re.match(r"^[ +-]\s+(?:- )?\w+: ~$|^[+-]", line) or line.startswith(("+", "-")):
-            run.append(line)
-        else:
-            out += sorted(run) + [line]
-            run = []
-    return "\n".join(out + sorted(run))
+def same_diff(expected: str, actual: str, addresses: dict[str, str], minor: int) -> bool:
+    """Whether two texts with a difference in them say the same change.
+
+    Which of several equally short differences is shown depends on the algorithm and on the values of secrets, so that is not compared: the
+    text before the difference has to be the same, and so have the lines that are added and taken away in all; of a recorded text that was cut
+    short, the lines of the new side. Secrets are alike.
+    """
+    first_text, unused, first = expected.partition("--- a\n+++ b\n")
+    second_text, found, second = actual.partition("--- a\n+++ b\n")
+    if not found or not text_matches(first_text, second_text, addresses):
+        return False
+    cut = re.search(r"<\d+ more characters>", first)
+    if cut is not None:
+        wanted = _side(first[:cut.start()], "+")[:-1]
+        return _same_lines(wanted, _side(second, "+")[:len(wanted)], addresses)
+    if minor < 14 and len(re.findall(r"^@@", first, re.M)) == 1 and _lines(first)[0] != _lines(second)[0]:
+        return False
+    return _same_lines(_net(first), _net(second), addresses)
+
+
+def _same_lines(first: list[str], second: list[str], addresses: dict[str, str]) -> bool:
+    return len(first) == len(second) and all(text_matches(one, two, addresses) for one, two in zip(first, second, strict=True))
+
+
+def _lines(text: str) -> list[str]:
+    return [_SECRET_LINE.sub(r"\1~", line) for line in text.split("\n")]
+
+
+def _side(text: str, sign: str) -> list[str]:
+    return [line[1:] for line in _lines(text) if line[:1] in (" ", sign)]
+
+
+def _net(text: str) -> list[str]:
+    """Added and removed lines in a fixed order; one that is both added and removed is neither."""
+    added = [line[1:] for line in _lines(text) if line.startswith("+")]
+    removed = [line[1:] for line in _lines(text) if line.startswith("-")]
+    for line in list(added):
+        if line in removed:
+            added.remove(line)
+            removed.remove(line)
+    return sorted("+" + line for line in added) + sorted("-" + line for line in removed)
 
 
 def _alert(text: str) -> str:
@@ -407,10 +467,7 @@ def _alert(text: str) -> str:
 def _normal(item: Any) -> Any:
     """A row's JSON as json_format prints it: decoded specs apart, dry-run differences canonical."""
     if isinstance(item, dict):
-        out = {key: _normal(value) for key, value in item.items() if key != "proto_spec_json"}
-        if "mode_details" in out and "@@" in str(out["mode_details"]):
-            out["mode_details"] = _masked_diff(str(out["mode_details"]))
-        return out
+        return {key: _normal(value) for key, value in item.items() if key != "proto_spec_json"}
     if isinstance(item, list):
         return [_normal(part) for part in item]
     return item

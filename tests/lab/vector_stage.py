@@ -24,7 +24,8 @@ APPLY = "/machine.MachineService/ApplyConfiguration"
 NUMBERS = {"cp1": 1, "cp2": 2, "w1": 3, "x1": 4, "y1": 5, "z1": 6, "w2": 7}
 ROLES = {
     "admin": ("os:admin",), "operator": ("os:operator",), "reader": ("os:reader",), "etcd-backup": ("os:etcd:backup",), "meta-writer": ("os:meta:writer",),
-    "image-verifier": ("os:image:verifier",), "impersonator": ("os:impersonator",), "reader+etcd-backup": ("os:reader", "os:etcd:backup"), "norole": ("nobody",),
+    "image-verifier": ("os:image:verifier",), "impersonator": ("os:impersonator",), "reader+etcd-backup": ("os:reader", "os:etcd:backup"),
+    "norole": ("nobody",),
     "emptyrole": (),
 }
 
@@ -54,7 +55,7 @@ def machine(number: int) -> dict[str, Any]:
                 "coreEnabled": 8, "threadCount": 16,
             }
         ],
-        "memory": [{"sizeMiB": 16384, "deviceLocator": "DIMM 0", "manufacturer": "Acme", "serialNumber": f"MEM{number:02d}"}],
+        "memory": [{"sizeMiB": 16384, "deviceLocator": "DIMM 0", "manufacturer": "Acme", "serialNumber": f"MEM{number}"}],
         "extensions": [
             {
                 "id": "0", "image": "registry.example.org/siderolabs/qemu-guest-agent:v1",
@@ -264,7 +265,7 @@ def _partial(stage: Stage, row: dict[str, Any]) -> None:
         if "rolled-back" in row["id"]:
             stage.until(lambda: any(entry.get("what") == "reverted" for entry in stage.lab.log(node=stage.key("x1"), event="node")))
     else:
-        stage.apply("x1", document.format(1))
+        stage.apply("x1", document.format(2 if "partial-2" in str(row["responses"]) else 1))
 
 
 def _staged(stage: Stage, row: dict[str, Any]) -> None:
@@ -284,6 +285,7 @@ def _after_apply(stage: Stage, row: dict[str, Any]) -> None:
 def _installing(stage: Stage, row: dict[str, Any]) -> None:
     stage.add("cp1")
     stage.hold("cp1", "install")
+    stage.hold("cp1", "kubelet")
     stage.apply("cp1", stage.config("cp1"))
     stage.wait("cp1", "configured")
     if stage.minor >= 14:
@@ -295,6 +297,7 @@ def _after_try_apply(stage: Stage, row: dict[str, Any]) -> None:
     stage.add("z1")
     stage.hold("z1", "install")
     if stage.minor >= 14:
+        stage.hold("z1", "kubelet")
         stage.hold("z1", "stop")
     stage.apply("z1", stage.config("z1"), mode=4, seconds=4)
     stage.wait("z1", "configured")
@@ -318,9 +321,16 @@ def _not_bootstrapped(stage: Stage, row: dict[str, Any]) -> None:
 def _running(stage: Stage, row: dict[str, Any]) -> None:
     _not_bootstrapped(stage, row)
     stage.bootstrapped()
-    group = row["id"].split("/")[2]
-    if "cp2" in str(row["responses"]) + str(row["metadata"]) or group in ("two-members", "etcd-two-members", "proxied", "etcd"):
+    if with_second(row):
         stage.joined("cp2")
+
+
+def with_second(row: dict[str, Any]) -> bool:
+    """Whether the recorded cluster had a second control plane when the row was taken."""
+    if row["id"].split("/")[2] in ("two-members", "etcd-two-members", "proxied", "etcd"):
+        return True
+    cluster = any(name in str(row["request"]) for name in ("Members.cluster", "Affiliates.cluster"))
+    return "cp2" in str(row["responses"]) + str(row["metadata"]) or (cluster and row["messages"] >= 3)
 
 
 def _running_worker(stage: Stage, row: dict[str, Any]) -> None:
@@ -341,7 +351,7 @@ def _y1(stage: Stage, row: dict[str, Any]) -> None:
     stage.booted("y1")
     if row["state"] == "bootstrapped-twice":
         stage.must("y1", "Bootstrap")
-        stage.wait("y1", "ready")
+        stage.until(lambda: stage.has_member("y1"))
     else:
         stage.must("y1", "Bootstrap", message("machine.BootstrapRequest")(recover_etcd=True))
         stage.until(lambda: stage.state("y1")["stage"] == "running")
@@ -384,6 +394,7 @@ def _two(stage: Stage, row: dict[str, Any]) -> None:
 def _removed(stage: Stage, row: dict[str, Any]) -> None:
     _two(stage, row)
     stage.subject = "cp2"
+    stage.hold("cp2", "etcd-restart")
     stage.must("cp1", "EtcdRemoveMemberByID", message("machine.EtcdRemoveMemberByIDRequest")(member_id=stage.member_id("cp2")))
     stage.until(lambda: any("etcd" in item["reason"] for item in stage.state("cp2")["unmet"]))
 
@@ -395,8 +406,7 @@ def _left(stage: Stage, row: dict[str, Any]) -> None:
 
 
 def _resetting(stage: Stage, row: dict[str, Any]) -> None:
-    _two(stage, row)
-    stage.subject = "cp2"
+    _removed(stage, row)
     stage.hold("cp2", "wipe")
     stage.reset("cp2")
     stage.wait("cp2", "resetting")
@@ -406,8 +416,9 @@ def _resetting(stage: Stage, row: dict[str, Any]) -> None:
 
 
 def _after_reset(stage: Stage, row: dict[str, Any]) -> None:
-    _two(stage, row)
-    stage.subject = "cp2"
+    _removed(stage, row)
+    stage.hold("cp2", "etcd-restart", False)
+    stage.hold("cp2", "apid")
     stage.reset("cp2")
     stage.wait("cp2", "maintenance")
     if row["state"] == "reinstalled-booting":

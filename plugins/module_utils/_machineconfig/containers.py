@@ -369,4 +369,3 @@ def _go_type(value: Any) -> str:
         if isinstance(value, kind):
             return name
     return "nil" if value is None else "time.Time"
-

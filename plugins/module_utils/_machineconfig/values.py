@@ -503,4 +503,3 @@ def routing_table(text: str) -> str:
     if number is None or not 1 <= number <= 252:
         raise ValueError("not a routing table")
     return str(number)
-

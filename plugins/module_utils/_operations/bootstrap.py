@@ -23,7 +23,7 @@ from .._model.errors import LOCK_REASONS, TalosError
 from .._model.identity import Identity
 from .._model.machine import cluster_of, dial_endpoint, identity_of
 from .._model.observations import Endpoint
-from .._model.observed import Observed, Present, Unknown
+from .._model.observed import Observed, Present
 from .._model.outcome import MachineRow, Outcome
 from .._model.plan import Plan, Refusal, Wait, plain
 from .._model.ports import Gate, Ports, Session

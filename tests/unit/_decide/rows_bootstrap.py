@@ -67,7 +67,7 @@ CASES: tuple[Case, ...] = (
     Case("9/bootstrap-done", "", lambda: seen(cluster_status={"bootstrappedAt": "2023-11-14T00:00:00Z"}), "Done"),
     Case("9/bootstrap-done-wins", "", lambda: replace(seen(cluster_status={"bootstrappedAt": "x"}, cluster={"hold": "shutdown"}), answers=None), "Done"),
     Case("9/bootstrap-lost-answer", "", lambda: replace(seen(cluster_status={"bootstrapping": {"machine": "m1", "time": "x"}}),
-                                                       answers=(("m1", answers("running", status=MEMBER)),)), "Done"),
+                                                        answers=(("m1", answers("running", status=MEMBER)),)), "Done"),
     Case("9/bootstrap-asks", "", lambda: replace(seen(), answers=None), "NeedAnswers"),
     Case("9/bootstrap-shutdown", "13/shutdown", lambda: seen(cluster={"hold": "shutdown"}), "ClusterShuttingDown"),
     Case("9/bootstrap-rotation", "13/ca-rotation", lambda: seen(cluster={"hold": "caRotation"}), "CARotation"),

@@ -72,7 +72,7 @@ LOOKS: tuple[Look, ...] = (
     Look("9/installing", "9/follow-installing", lambda: _cp(answers("installing")), "installing", True, "NodeInstalling"),
     Look("9/unattended-pending", "9/follow-installing", lambda: _cp(answers("booting", unattended="pending")), "installing", True, "NodeInstalling"),
     Look("9/unattended-while-preparing", "9/follow-installing", lambda: _cp(answers("booting", unattended="installing", services=etcd("Preparing")),
-                                                                          bootstrapped=False), "installing", True, "NodeInstalling"),
+                                                                            bootstrapped=False), "installing", True, "NodeInstalling"),
     Look("9/unattended-before-its-reboot", "9/follow-installing", lambda: followed(answers("running", unattended="waiting-for-reboot")), "installing",
          True, "NodeInstalling"),
     Look("9/unattended-failed", "9/follow-installing", lambda: followed(answers("booting", unattended="failed")), "installing", True, "NodeInstalling",

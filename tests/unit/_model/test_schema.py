@@ -43,7 +43,7 @@ FULL = {
     RECLAIM: {"address": "192.0.2.7", "clusterRef": "prod", "talosconfigRef": {"name": "old"}, "confirmUUID": "4c4c4544-0042-3010-8047-b4c04f4e4e32",
               "forceUngraceful": False, "notAfter": "2026-10-01T00:00:00+02:00"},
     BACKUP: {"clusterRef": "prod", "destination": {"s3": {"endpoint": "https://s3.example", "bucket": "b", "prefix": "p/", "region": "r",
-                                                        "credentialsRef": {"name": "s3"}}}, "schedule": "0 */6 * * MON", "keep": 7},
+                                                          "credentialsRef": {"name": "s3"}}}, "schedule": "0 */6 * * MON", "keep": 7},
 }
 
 

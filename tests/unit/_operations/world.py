@@ -22,7 +22,6 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.identity import
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import (
     ApplyReply, Certificate, Disk, Endpoint, EtcdMember, EtcdStatus, NodeFacts, ServiceState, StageReading,
 )
-from ansible_collections.ichor.talos.plugins.module_utils._model.moments import moment
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Present
 from ansible_collections.ichor.talos.plugins.module_utils._model.plan import Plan
 from ansible_collections.ichor.talos.plugins.module_utils._model.ports import Actor, LeaseView, Ports
