@@ -352,12 +352,13 @@ def _files_in(folder: Path, endings: tuple[str, ...] = (".yaml", ".yml")) -> lis
 
 
 def make_state(layout: Layout) -> None:
-    """The state folder, with a note to git where it stands in the tree."""
-    if files.is_there(layout.state):
+    """The state folder, with a note to git where it stands in the tree; one that a crash left half made is made whole."""
+    note = layout.state / ".gitignore"
+    if any(files.is_there(path) for path in (layout.state_marker, note)):
         return
     files.make_folder(layout.state)
     if layout.tree in layout.state.parents:
-        files.write_atomically(layout.state / ".gitignore", b"*\n")
+        files.write_atomically(note, b"*\n")
 
 
 def _broken(path: Path, line: int, message: str) -> TalosError:
