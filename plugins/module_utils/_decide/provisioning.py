@@ -193,7 +193,7 @@ def _nobody_answers(seen: Provisioning, now: float) -> Verdict:
 def _fell_back(seen: Provisioning, now: float) -> Verdict:
     if isinstance(seen.maintenance, Present) and not difference(seen.identity, seen.maintenance.value.identity):
         return refuse(seen, "9/4-converged", "ReprovisionBlocked", "The machine had joined its cluster and is in maintenance mode again.",
-                      "This module sends a first configuration only; talos_machine with trust: true arms one more send.")
+                      "This module sends a first configuration only: delete its record (allow-delete) and approve the machine again.")
     return refuse(seen, "9/4-converged", "NodeUnreachable", "The machine has joined its cluster and cannot be read now.",
                   "Check power, address and network; nothing was sent.", unreachable=True)
 
