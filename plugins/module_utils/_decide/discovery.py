@@ -27,6 +27,8 @@ from .status_change import StatusChange
 from .weak_identity import Suspect, Weakness, contradicts, weaknesses
 
 SECOND_READING = "a second equal reading of its certificate"
+#: So many warnings of one rule are shown one by one.
+WARNINGS_A_RULE = 8
 
 
 def decide_discovery(request: Discovery, world: World, now: float) -> Verdict:
@@ -35,7 +37,7 @@ def decide_discovery(request: Discovery, world: World, now: float) -> Verdict:
     Depends on what was read and not on the order in which it came.
     """
     decision = _Pass(request, world, now)
-    for answer in sorted(world.answers, key=lambda entry: entry.probe.endpoint):
+    for answer in decision.answers:
         decision.take(answer)
     return decision.verdict()
 
@@ -56,7 +58,10 @@ class _Pass:
                 self.by_uuid.setdefault(identity.uuid, []).append(machine)
         self.live: dict[str, list[Identity]] = {}
         self.groups: dict[Identity, list[Answer]] = {}
-        for answer in sorted(world.answers, key=lambda entry: entry.probe.endpoint):
+        self.silent = sum(1 for answer in world.answers if answer.probe.kind == "NotListening")
+        told = (answer for answer in world.answers if answer.probe.kind != "NotListening" or answer.probe.endpoint in self.owners)
+        self.answers = sorted(told, key=lambda entry: entry.probe.endpoint)
+        for answer in self.answers:
             if answer.facts is not None and meaningful(answer.facts.identity).uuid:
                 self.groups.setdefault(meaningful(answer.facts.identity), []).append(answer)
                 self.live.setdefault(meaningful(answer.facts.identity).uuid, []).append(answer.facts.identity)
@@ -78,7 +83,7 @@ class _Pass:
                 f"{self.over_limit} more machines answered, but {self.request.pending_limit} are pending already: none was created. "
                 "Approve or reject some, or raise pending_limit."), "6/pending-limit"))
         changes = tuple(self.changes[name] for name in sorted(self.changes))
-        return Verdict(Plan(tuple(self.steps), warnings=tuple(self.warnings)), changes, tuple(self.events), tuple(self.found))
+        return Verdict(Plan(tuple(self.steps), warnings=_few(self.warnings)), changes, tuple(self.events), tuple(self.found), self.silent)
 
     # -- one answer ------------------------------------------------------------------------------------------------------
 
@@ -280,6 +285,20 @@ class _Pass:
         live = tuple(other for name in uuids for other in self.live.get(name, []))
         recorded = tuple(machine for name in uuids for machine in self.by_uuid.get(name, []) if machine is not itself)
         return weaknesses(Suspect(identity, live, recorded))
+
+
+def _few(warnings: list[Warn]) -> tuple[Warn, ...]:
+    """The warnings, of each rule only the first ones: somebody who answers hundreds of addresses shall not bury the others."""
+    counts: dict[str, int] = {}
+    kept = []
+    for warning in warnings:
+        counts[warning.rule] = counts.get(warning.rule, 0) + 1
+        if counts[warning.rule] <= WARNINGS_A_RULE:
+            kept.append(warning)
+    for rule, count in counts.items():
+        if count > WARNINGS_A_RULE:
+            kept.append(Warn(Target(kind=CLUSTER), f"{count - WARNINGS_A_RULE} more answers are like that ({rule}); the result lists them all.", rule))
+    return tuple(kept)
 
 
 def _fingerprint(answer: Answer) -> str:

@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 from .._model.dialling import DialRules
 from .._model.errors import TalosError
@@ -37,10 +37,11 @@ def targets_of(request: Discovery, registered: Iterable[Endpoint], machines: tup
     owners = owners_of(machines)
     told = {host.address: host for host in hosts.value} if isinstance(hosts, Present) else {}
     marked = [Endpoint(host.address) for host in told.values() if host.reset_at] if not request.named else []
+    problem = rules.screen()
     probe: dict[Endpoint, None] = {}
     skipped: dict[Endpoint, Skipped] = {}
     for endpoint in request.named:
-        why = rules.problem(endpoint.host)
+        why = problem(endpoint.host)
         if why:
             skipped[endpoint] = Skipped(endpoint, "3/endpoint-refused", f"{endpoint} is not dialled: {why}.")
         else:
@@ -48,7 +49,7 @@ def targets_of(request: Discovery, registered: Iterable[Endpoint], machines: tup
     for endpoint in (*registered, *sorted(marked)):
         if endpoint in probe or endpoint in skipped:
             continue
-        found = _left_alone(endpoint, owners, told, rules)
+        found = _left_alone(endpoint, owners, told, problem)
         if found is None:
             probe[endpoint] = None
         else:
@@ -63,7 +64,7 @@ def targets_of(request: Discovery, registered: Iterable[Endpoint], machines: tup
 
 
 def _left_alone(endpoint: Endpoint, owners: Mapping[Endpoint, Record], told: Mapping[str, KubernetesHost],
-                rules: DialRules) -> Skipped | None:
+                problem: Callable[[str], str]) -> Skipped | None:
     owner = owners.get(endpoint)
     if owner is not None:
         row = row_of(state_of(owner), OWN)
@@ -72,7 +73,7 @@ def _left_alone(endpoint: Endpoint, owners: Mapping[Endpoint, Record], told: Map
     host = told.get(endpoint.host)
     if host is not None and not host.reset_at:
         return Skipped(endpoint, "6/node-host", f"{endpoint} is Kubernetes Node {host.node}, which was not reset: it is not probed.")
-    why = rules.problem(endpoint.host)
+    why = problem(endpoint.host)
     return Skipped(endpoint, "3/endpoint-refused", f"{endpoint} is not dialled: {why}.") if why else None
 
 

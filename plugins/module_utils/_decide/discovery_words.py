@@ -6,14 +6,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
 from .._model.observations import Endpoint, NodeFacts, Probe
 from .._model.observed import Absent, Observed
 from .._model.plan import Plan, Step
-from .._model.records import Broken, Event, Json, Record
+from .._model.records import Broken, Event, Record
 from .status_change import StatusChange
 
 PENDING_LIMIT = 100
@@ -121,10 +120,11 @@ class Found:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The decision: the plan, what else is written down, and what was found."""
+    """The decision: the plan, what else is written down, and what was found. `silent` addresses, where nothing listens, are
+    only counted, unless a machine is known there."""
 
     plan: Plan
     changes: tuple[StatusChange, ...] = ()
     events: tuple[Event, ...] = ()
     found: tuple[Found, ...] = ()
-    extra: Mapping[str, Json] = field(default_factory=dict)
+    silent: int = 0

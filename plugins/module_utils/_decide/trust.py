@@ -195,7 +195,9 @@ def _accept(case: _Trust, fingerprint: str) -> Edited:
         events = (Event(machine.ref, "Normal", "MaintenanceIdentityRefreshed",
                         f"The certificate of {machine.name} changed from {pinned or 'none'} to {fingerprint}; a person accepted it.", moment(case.now)),)
     spec: Mapping[str, Json] = {**machine.spec, "acceptedFingerprint": fingerprint} if fingerprint else machine.spec
-    change = StatusChange(machine.ref, machine.uid, values, without=("Provisioned", "Ready") if rearm else (), events=events)
+    held = condition_of(machine, "Provisioned")
+    over = rearm or held is not None and held.reason == "MaintenanceIdentityChanged"
+    change = StatusChange(machine.ref, machine.uid, values, without=("Provisioned", "Ready") if over else (), events=events)
     told = f"a person accepts the certificate {fingerprint or '(none)'} in place of {pinned or 'none'}"
     if case.stored:
         told += "; one more send over the insecure API is allowed"

@@ -11,6 +11,7 @@ resolved to.
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -57,6 +58,24 @@ class DialRules:
             if address.version == network.version and address in network:
                 return f"it is inside the pod or service range {cidr}"
         return ""
+
+    def screen(self) -> Callable[[str], str]:
+        """`problem` for very many hosts: plain IPv4 literals that nothing forbids are let through by arithmetic alone."""
+        first = {0, 255, *range(224, 240)} | (set() if self.allow_loopback else {127})
+        networks = [ipaddress.ip_network(cidr, strict=False) for cidr in self.inside]
+        masks = [(int(network.netmask), int(network.network_address)) for network in networks if network.version == 4]
+        reserved = frozenset(self.reserved)
+
+        def problem(host: str) -> str:
+            parts = host.split(".")
+            if len(parts) != 4 or not all(part.isdigit() for part in parts) or host in reserved:
+                return self.problem(host)
+            number = (int(parts[0]) << 24) + (int(parts[1]) << 16) + (int(parts[2]) << 8) + int(parts[3])
+            if number >> 24 in first or any(number & mask == network for mask, network in masks):
+                return self.problem(host)
+            return ""
+
+        return problem
 
     def check(self, host: str, said: str = "") -> None:
         """Raise TalosError `EndpointRefused` for such a host; `said` is the name that resolved to it."""

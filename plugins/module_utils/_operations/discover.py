@@ -120,7 +120,13 @@ async def _act(request: Request, ports: Ports, verdict: Verdict, plan: Plan, tar
                 waiting.append(f"{step.target}: two equal readings of the certificate at {step.endpoint}")
                 ports.progress(f"{step.target}: the certificate at {step.endpoint} changed between two readings; the next run looks again")
             else:
-                record, told = _write(store, step, now)
+                try:
+                    record, told = _write(store, step, now)
+                except TalosError as error:
+                    if error.reason not in ("RecordExists", "RecordChanged", "RecordNotFound"):
+                        raise
+                    waiting.append(f"{step.target}: somebody else wrote this record meanwhile; the next run looks again")
+                    continue
                 written[record.name] = record
                 events.extend(told)
                 executed.append(step.id)
@@ -132,12 +138,11 @@ async def _act(request: Request, ports: Ports, verdict: Verdict, plan: Plan, tar
     elif ports.check:
         waiting.extend(f"{step.target}: {wait.what}" for step in verdict.plan.steps for wait in step.waits_for)
     would_be = _would_be(ports, verdict, now) if ports.check else ()
-    found = tuple(entry for entry in verdict.found if entry.kind != "NotListening" or entry.machine)
     extra: dict[str, Json] = {
-        "found": [_found(entry) for entry in found],
+        "found": [_found(entry) for entry in verdict.found],
         "not_probed": [{"address": str(entry.endpoint), "rule": entry.rule, "message": entry.message} for entry in targets.skipped],
         "probed": len(targets.probe),
-        "silent": sum(1 for entry in verdict.found if entry.kind == "NotListening"),
+        "silent": verdict.silent,
     }
     return Outcome(
         plan=verdict.plan, executed=tuple(executed), machines=_rows(ports, verdict, written, would_be), events=tuple(events),
@@ -210,8 +215,8 @@ def _found(entry: Found) -> Json:
 def _message(verdict: Verdict, targets: Targets) -> str:
     kinds = [entry.kind for entry in verdict.found]
     told = [f"{kinds.count('Maintenance')} in maintenance mode", f"{kinds.count('AlreadyConfigured')} configured already"]
-    others = len(kinds) - kinds.count("Maintenance") - kinds.count("AlreadyConfigured")
+    others = len(targets.probe) - kinds.count("Maintenance") - kinds.count("AlreadyConfigured")
     new = sum(1 for step in verdict.plan.steps if isinstance(step, CreateMachine))
     refreshed = sum(1 for step in verdict.plan.steps if isinstance(step, RefreshPin))
     ending = f" {new} to register, {refreshed} to refresh." if new or refreshed else ""
-    return f"Of {len(targets.probe)} addresses {', '.join(told)}, {others} silent or no Talos.{ending}"
+    return f"Of {len(targets.probe)} addresses {', '.join(told)}, {max(0, others)} silent or no Talos.{ending}"

@@ -44,7 +44,7 @@ async def each(items: Iterable[S], read: Callable[[S], Awaitable[T]], at_once: i
 
 
 async def answers_of(ports: Ports, targets: Sequence[Endpoint], pace: Pace) -> tuple[Answer, ...]:
-    """One answer an address, in order of addresses. Silence is an answer too, and so is a node that will not be read."""
+    """One answer an address, in no order. Silence is an answer too, and so is a node that will not be read."""
     if not targets:
         return ()
     reading: list[asyncio.Task[Answer]] = []
@@ -61,7 +61,7 @@ async def answers_of(ports: Ports, targets: Sequence[Endpoint], pace: Pace) -> t
                 reading.append(asyncio.ensure_future(read(probe)))
             else:
                 silent.append(Answer(probe))
-        return tuple(sorted((*silent, *await asyncio.gather(*reading)), key=lambda answer: answer.probe.endpoint))
+        return (*silent, *await asyncio.gather(*reading))
     finally:
         for task in reading:
             task.cancel()
