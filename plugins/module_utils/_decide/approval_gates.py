@@ -20,6 +20,7 @@ from .._model.plan import Refusal, Target
 from .._model.records import condition_of, dig, text_at
 from .approval_case import Case
 from .approval_words import Candidate, Wanted
+from .names import missing_record
 from .same_machine import difference
 from .weak_identity import unique_parts
 
@@ -39,13 +40,9 @@ def not_a_record(wanted: Wanted, seen: Candidate) -> Refusal | None:
     if any(letter in wanted.name for letter in "*?[]") or not wanted.name:
         return Refusal(target, "InvalidInput", f"{wanted.name!r} is a pattern; an approval takes exact names.",
                        "Name each machine; talos_machine_info lists them.", "7/exact-names")
-    if seen.broken is not None:
-        where = f"{seen.broken.source}, line {seen.broken.line}" if seen.broken.line else seen.broken.source
-        return Refusal(target, "RecordBroken", f"Machine {wanted.name} cannot be read ({where}): {seen.broken.message}",
-                       "Mend the file.", "7/record-broken")
-    if seen.machine is None:
-        return Refusal(target, "RecordNotFound", f"There is no machine {wanted.name}.", "Check the name; talos_machine_info lists the machines.",
-                       "7/record-missing")
+    missing = missing_record(wanted.name, seen.machine, seen.broken, seen.machines)
+    if missing is not None or seen.machine is None:
+        return missing
     if wanted.cluster and cluster_of(seen.machine) != wanted.cluster:
         return Refusal(target, "RecordNotFound", f"Machine {wanted.name} belongs to cluster {cluster_of(seen.machine) or '(none)'}, not to {wanted.cluster}.",
                        "Check the name and the cluster.", "7/other-cluster")

@@ -25,6 +25,7 @@ from .disk_gates import DiskCase, disk_refusals, disk_warnings, picked_disk
 from .discovery_entry import endpoint_text
 from .hardware_status import disks_of
 from .machine_edit_words import Edit, Edited, EditMachine, EditSeen
+from .names import missing_record
 from .record_deletion import decide_deletion
 from .same_machine import recorded_identity
 from .trust import decide_trust
@@ -154,22 +155,11 @@ GATES: tuple[tuple[str, Callable[[_Case], Refusal | None]], ...] = (
 )
 
 
-def not_a_record(name: str, seen: EditSeen) -> Refusal | None:
-    """Names are exact; a record that cannot be read is not guessed at."""
-    target = Target(name=name)
-    if seen.broken is not None:
-        where = f"{seen.broken.source}, line {seen.broken.line}" if seen.broken.line else seen.broken.source
-        return Refusal(target, "RecordBroken", f"Machine {name} cannot be read ({where}): {seen.broken.message}", "Mend the file.", "4/record-broken")
-    if seen.machine is None:
-        return Refusal(target, "RecordNotFound", f"There is no machine {name}.", "Check the name; talos_machine_info lists the machines.", "7/record-missing")
-    return None
-
-
 def decide_edit(edit: Edit, seen: EditSeen, now: float) -> Edited:
     """The plan of one machine. Edits come before the trust; a record that is to be gone and is not there is as wanted."""
     if edit.absent and seen.machine is None and seen.broken is None:
         return Edited(Plan())
-    early = not_a_record(edit.name, seen)
+    early = missing_record(edit.name, seen.machine, seen.broken, seen.machines)
     if early is not None or seen.machine is None:
         return Edited(Plan(refusals=(early,) if early is not None else ()))
     machine = seen.machine

@@ -147,7 +147,7 @@ async def _act(request: Request, ports: Ports, verdict: Verdict, plan: Plan, tar
     return Outcome(
         plan=verdict.plan, executed=tuple(executed), machines=_rows(ports, verdict, written, would_be), events=tuple(events),
         transitions=tuple(move for change in verdict.changes for move in change.transitions),
-        waiting_for=tuple(waiting), message=_message(verdict, targets), would_be=would_be, extra=extra)
+        waiting_for=tuple(waiting), message=_message(request, verdict, targets), would_be=would_be, extra=extra)
 
 
 async def _settled(request: Request, ports: Ports, steps: Sequence[CreateMachine | RefreshPin]) -> dict[str, bool]:
@@ -212,11 +212,12 @@ def _found(entry: Found) -> Json:
     return shown
 
 
-def _message(verdict: Verdict, targets: Targets) -> str:
+def _message(request: Request, verdict: Verdict, targets: Targets) -> str:
     kinds = [entry.kind for entry in verdict.found]
     told = [f"{kinds.count('Maintenance')} in maintenance mode", f"{kinds.count('AlreadyConfigured')} configured already"]
     others = len(targets.probe) - kinds.count("Maintenance") - kinds.count("AlreadyConfigured")
     new = sum(1 for step in verdict.plan.steps if isinstance(step, CreateMachine))
     refreshed = sum(1 for step in verdict.plan.steps if isinstance(step, RefreshPin))
     ending = f" {new} to register, {refreshed} to refresh." if new or refreshed else ""
-    return f"Of {len(targets.probe)} addresses {', '.join(told)}, {max(0, others)} silent or no Talos.{ending}"
+    unregistered = " No cluster is named, so nothing is registered." if request.register and not request.cluster else ""
+    return f"Of {len(targets.probe)} addresses {', '.join(told)}, {max(0, others)} silent or no Talos.{ending}{unregistered}"

@@ -84,7 +84,7 @@ APPROVAL: tuple[Row, ...] = (
     Row(
         "7/record-broken",
         lambda: approve(None, broken=Broken("TalosMachine", "prod-1", "machines/prod-1.yaml", 7, "bad")),
-        ("7/record-broken",),
+        ("4/record-broken",),
         reasons=("RecordBroken",),
         says=("line 7",),
     ),

@@ -27,8 +27,12 @@ def test_a_machine_in_a_registered_range_becomes_a_pending_record_with_its_pin()
     outcome = discover(ports(Nodes(Node(facts("10.0.0.1", identity(1)))), store, clock=clock))
     record = store.get(MACHINE, f"prod-{uuid_of(1)[:8]}")
     assert record is not None
-    assert record.spec == {"clusterRef": "prod", "endpoint": "10.0.0.1", "approvalState": "pending", "identity": {
-        "uuid": uuid_of(1), "serial": "SN-0001-A", "macs": ["3c:ec:ef:00:00:01"]}}
+    assert record.spec == {
+        "clusterRef": "prod",
+        "endpoint": "10.0.0.1",
+        "approvalState": "pending",
+        "identity": {"uuid": uuid_of(1), "serial": "SN-0001-A", "macs": ["3c:ec:ef:00:00:01"]},
+    }
     assert record.status["maintenanceFingerprint"] == fingerprint("one")
     assert [disk["name"] for disk in record.status["discoveredDisks"]] == ["nvme0n1", "sda"]
     assert record.status["talosVersion"] == "v1.13.9" and record.status["secureBoot"] is False
@@ -138,16 +142,43 @@ def test_a_scan_is_kind_to_switches_unless_asked() -> None:
     assert paces == [(1000.0, 256, 2.0), (50.0, 8, 2.0)]
 
 
-@pytest.mark.parametrize(("options", "reason"), [
-    ({"cluster": "other"}, "RecordNotFound"),
-    ({"addresses": ("0.0.0.0/0",)}, "RangeTooLarge"),
-    ({"addresses": ("http://10.0.0.1",)}, "InvalidAddress"),
-])
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"cluster": "other"}, "RecordNotFound"),
+        ({"addresses": ("0.0.0.0/0",)}, "RangeTooLarge"),
+        ({"addresses": ("http://10.0.0.1",)}, "InvalidAddress"),
+    ],
+)
 def test_what_is_asked_wrongly_is_refused_before_a_packet_leaves(options: dict[str, object], reason: str) -> None:
     nodes = Nodes()
     with pytest.raises(TalosError) as caught:
         discover(ports(nodes, Store(cluster())), **options)
     assert caught.value.reason == reason and nodes.calls == []
+
+
+def test_a_record_that_somebody_else_made_meanwhile_costs_only_this_step() -> None:
+    clock = Clock()
+    store = Store(cluster())
+    clock.on_sleep = lambda: store.records.update({(MACHINE, f"prod-{uuid_of(1)[:8]}"): machine(1, name=f"prod-{uuid_of(1)[:8]}")})
+    outcome = discover(ports(Nodes(Node(facts("10.0.0.1", identity(1))), Node(facts("10.0.0.2", identity(2)))), store, clock=clock))
+    assert len(outcome.plan.steps) == 2 and len(outcome.executed) == 1 and "somebody else" in outcome.waiting_for[0]
+
+
+def test_a_host_with_many_invented_machines_makes_few_warnings_and_fills_no_store() -> None:
+    store = Store(cluster(discovery={"ranges": ["10.0.0.0/24"]}))
+    for turn in range(2):
+        nodes = Nodes(
+            *(Node(facts(f"10.0.0.{number}", identity(number, uuid=f"0000{turn:04x}-0001-4000-8000-0000000000{number:02x}"))) for number in range(1, 251))
+        )
+        outcome = discover(ports(nodes, store))
+        assert len(store.list(MACHINE).records) == 100 and len(outcome.plan.warnings) <= 12
+    assert outcome.executed == ()
+
+
+def test_without_a_cluster_the_message_says_that_nothing_is_registered() -> None:
+    outcome = discover(ports(Nodes()), cluster="", addresses=("10.0.0.1",))
+    assert "nothing is registered" in outcome.message
 
 
 def test_a_node_that_hangs_up_during_the_reading_is_a_line_of_the_result() -> None:

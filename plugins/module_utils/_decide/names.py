@@ -1,0 +1,26 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What is told about a machine that was named and cannot be used: names are exact, nothing is guessed at (design section 20)."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+from .._model.plan import Refusal, Target
+from .._model.records import Broken, Record
+
+
+def missing_record(name: str, machine: Record | None, broken: Broken | None, others: Iterable[Record]) -> Refusal | None:
+    """The refusal of a name that is no record, or a record that cannot be read; None where it is there."""
+    target = Target(name=name)
+    if broken is not None:
+        where = f"{broken.source}, line {broken.line}" if broken.line else broken.source
+        return Refusal(target, "RecordBroken", f"Machine {name} cannot be read ({where}): {broken.message}", "Mend the file.", "4/record-broken")
+    if machine is not None:
+        return None
+    near = difflib.get_close_matches(name, sorted(other.name for other in others), 1)
+    hint = f"Did you mean {near[0]}?" if near else "Check the name; talos_machine_info lists the machines."
+    return Refusal(target, "RecordNotFound", f"There is no machine {name}.", hint, "7/record-missing")
