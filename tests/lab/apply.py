@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from tests.lab import api, sequences, status
@@ -94,7 +95,7 @@ def check(boot: Boot, raw: bytes, maintenance: bool) -> tuple[Config, list[str]]
         problem, warnings = node.world.oracle.ask(node.version, raw, installed)
         if problem:
             raise Refusal(status.INVALID_ARGUMENT, problem)
-    text = validate(config, installed)
+    text = validate(config, installed, node.version)
     if text is not None:
         raise Refusal(status.INVALID_ARGUMENT, text)
     selector = (config.install or {}).get("diskSelector") if not (config.install or {}).get("disk") else None
@@ -136,23 +137,36 @@ def immediate_problem(active: Config | None, config: Config) -> str | None:
     """What 1.12 and 1.13 say when a change needs a reboot, with the difference of just that part."""
     if active is None or active.v1alpha1 is None or config.v1alpha1 is None:
         return None
-    reduced = _without_immediate(active), _without_immediate(config)
-    difference = unified(canonical(reduced[0]), canonical(reduced[1]))
+    difference = unified(canonical(_with_immediate(active, config)), canonical(_only_v1alpha1(config, config.v1alpha1)))
     return f"this config change can't be applied in immediate mode\ndiff:\n{difference}" if difference else None
 
 
-def _without_immediate(config: Config) -> Config:
-    """The v1alpha1 document with everything that may change at once taken away."""
-    tree = dict(config.v1alpha1 or {})
-    tree.pop("debug", None)
-    machine = {key: value for key, value in (tree.get("machine") or {}).items() if key not in _IMMEDIATE}
-    if isinstance(machine.get("features"), dict):
-        machine["features"] = {key: value for key, value in machine["features"].items() if key not in _IMMEDIATE_FEATURES}
-    tree["machine"] = machine
-    tree["cluster"] = None
+def _with_immediate(active: Config, config: Config) -> Config:
+    """The active v1alpha1 document with everything that may change at once taken from the new one."""
+    old, new = dict(active.v1alpha1 or {}), config.v1alpha1 or {}
+    for key in ("debug", "cluster"):
+        _take(old, new, key)
+    machine, fresh = dict(old.get("machine") or {}), new.get("machine") or {}
+    for key in _IMMEDIATE:
+        _take(machine, fresh, key)
+    if isinstance(machine.get("features"), dict) and isinstance(fresh.get("features"), dict):
+        machine["features"] = dict(machine["features"])
+        for key in _IMMEDIATE_FEATURES:
+            _take(machine["features"], fresh["features"], key)
+    old["machine"] = machine
+    return _only_v1alpha1(active, old)
+
+
+def _take(old: dict[str, Any], new: dict[str, Any], key: str) -> None:
+    if key in new:
+        old[key] = new[key]
+    else:
+        old.pop(key, None)
+
+
+def _only_v1alpha1(config: Config, tree: dict[str, Any] | None) -> Config:
     document = next(document for document in config.documents if document.kind == "v1alpha1")
-    reduced = type(document)(document.kind, document.api_version, document.name, document.line, tree)
-    return Config(config.raw, config.version, [reduced])
+    return Config(config.raw, config.version, [replace(document, tree=tree or {})])
 
 
 def _cancel_try(boot: Boot) -> None:

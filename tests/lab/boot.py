@@ -52,6 +52,7 @@ class Boot:
         self.etcd = EtcdService(self)
         self.node_known = False
         self.install_phase: str | None = None
+        self.system_disk = node.storage.system_disk  # as this boot knows it; what an install has just written comes with the next
         self.tried_from: Config | None = None
         self.try_timer: asyncio.Task[None] | None = None
         self.apply_lock = asyncio.Lock()
@@ -130,6 +131,7 @@ class Boot:
         events.phases([("systemRequirements", "enforceKSPPRequirements")])
         events.phase("earlyServices", True)
         publish.hardware(self)
+        self.refresh()
         self.set_stage("booting")
         for name in ("machined", "udevd", "auditd", "syslogd", "containerd"):
             self.services.start(name)
@@ -160,7 +162,7 @@ class Boot:
         self.set_stage("maintenance")
         self.services.run("apid")
         await self._open(self._maintenance_identity())
-        self.services.check("apid", True)
+        self.spawn(self._apid_health())
         while self.active is None or not self.active.complete:
             self._complete.clear()
             await self._complete.wait()
@@ -235,6 +237,7 @@ class Boot:
         self._identity = identity
         self.endpoint = self.node.new_endpoint(lambda: self._identity)
         await self.endpoint.open()
+        self.resources.drop("APIServiceConfigs.runtime.talos.dev", "apid")
         self.refresh()
         self.node.note("listening", mode="maintenance" if identity.client_authorities is None else "configured", fingerprint=identity.leaf.fingerprint)
 
@@ -261,6 +264,11 @@ class Boot:
         if not self.services.running("apid"):
             self.services.run("apid")
         await self._open(identity)
+        await self._apid_health()
+
+    async def _apid_health(self) -> None:
+        await self.node.hold("apid")
+        await self.sleep(self.node.world.timings.apid)
         self.services.check("apid", True)
 
     def reissue(self, why: str) -> None:

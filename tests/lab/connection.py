@@ -133,7 +133,7 @@ class Connection(asyncio.Protocol):
         self._expired: set[int] = set()
         self._silence: asyncio.TimerHandle | None = None
         self._frozen = False
-        self._held = bytearray()
+        self._drain_began = False
 
     # -- the transport
 
@@ -250,6 +250,8 @@ class Connection(asyncio.Protocol):
             call = self._open_calls.get(event.stream)
             if call is not None:
                 call.feed(event.data, event.ended)
+        elif isinstance(event, http2.PingAck):
+            self._second_goaway()
         else:
             task = self._tasks.get(event.stream)
             if task is not None:
@@ -359,16 +361,24 @@ class Connection(asyncio.Protocol):
     # -- stopping
 
     def drain(self) -> None:
-        """GOAWAY as grpc-go's GracefulStop sends it; calls in flight go on."""
-        self.draining = True
+        """GOAWAY as grpc-go's GracefulStop sends it: twice, the second one when the peer has answered a ping; until then new calls
+        are taken, and calls in flight go on."""
         if self.tls is None or not self.tls.established:
             self.close()
             return
+        if self._drain_began:
+            return
+        self._drain_began = True
         self.http.goaway(http2.NO_ERROR, b"graceful_stop", last=0x7FFFFFFF)
         self.http.outgoing += http2.frame(http2.PING, 0, 0, b"\x01\x06\x01\x08\x00\x03\x03\x09")
-        self.http.goaway(http2.NO_ERROR, b"graceful_stop")
         self._flush()
-        self._close_when_drained()
+
+    def _second_goaway(self) -> None:
+        if self._drain_began and not self.draining:
+            self.draining = True
+            self.http.goaway(http2.NO_ERROR, b"graceful_stop")
+            self._flush()
+            self._close_when_drained()
 
     def _close_when_drained(self) -> None:
         if self.draining and not self._tasks and not self.http.open_streams:

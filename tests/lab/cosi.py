@@ -196,7 +196,7 @@ async def watch(context: Context, request: Any) -> None:
     if options.HasField("start_from_bookmark"):
         number = int.from_bytes(options.start_from_bookmark, "big") if len(options.start_from_bookmark) == 8 else -1
         if not 0 < number <= kind.count:
-            raise Refusal(status.FAILED_PRECONDITION, "invalid bookmark")
+            raise Refusal(status.FAILED_PRECONDITION, "invalid watch bookmark")
         start = [change for change in kind.history if change.number > number]
     elif options.tail_events > 0:
         wanted = [change for change in kind.history if follow.wants(change)]

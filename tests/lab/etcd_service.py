@@ -68,7 +68,7 @@ class EtcdService:
             from tests.lab.sequences import WAIT_ETCD
 
             services.begin("etcd", WAIT_ETCD)
-            await self.boot.sleep(timings.etcd_start)
+            await asyncio.sleep(max(self.boot.clock.real(timings.etcd_start), 0.025))  # two calls at once both come before it
         while True:
             services.prepare("etcd")
             if storage.etcd is None and not await self._obtain_data():
@@ -87,7 +87,8 @@ class EtcdService:
             await self._watch(data)
             self.running = False
             self.member_visible = False
-            services.set("etcd", "Waiting", "Error running etcd, going to restart: task exited with code 1", "unhealthy")
+            services.leave("etcd", "Waiting", "Error running Exec(etcd), going to restart forever: process exited: <nil>")
+            await self.boot.node.hold("etcd-restart")
             await self.boot.sleep(timings.etcd_restart)
 
     async def _obtain_data(self) -> bool:
@@ -99,8 +100,10 @@ class EtcdService:
             if self._bootstrap is not None:
                 content = b""
                 if self._bootstrap == "recover":
-                    if node.storage.upload is None or not etcd.valid_snapshot(node.storage.upload):
-                        boot.services.set("etcd", "Failed", "Failed to run pre stage: error recovering etcd from snapshot", "unknown")
+                    problem = None if node.storage.upload is None else ("" if etcd.valid_snapshot(node.storage.upload) else "invalid database")
+                    if problem != "":
+                        text = problem or "stat /var/lib/etcd.snapshot: no such file or directory"
+                        boot.services.set("etcd", "Failed", f"Failed to run pre stage: error verifying snapshot: {text}", "unknown")
                         return False
                     content = node.storage.upload
                 node.storage.etcd = etcd.new_cluster(config.etcd_ca, node.world.member_alive, boot.hostname, node.address, content)

@@ -20,8 +20,8 @@ _WORDS = frozenset("true True TRUE false False FALSE null Null NULL ~ y Y yes Ye
 _PLAIN_START = re.compile(r"^[^\s\-?:,\[\]{}#&*!|>'\"%@`]|^[-?:][^\s,\[\]{}]")
 
 
-def scalar(value: Any) -> str:
-    """One scalar on one line (a block literal for text with line breaks is the caller's)."""
+def scalar(value: Any, older: bool = False) -> str:
+    """One scalar on one line (a block literal for text with line breaks is the caller's). 1.13 and before quote base 60 doubly."""
     if value is None:
         return "null"
     if value is True or value is False:
@@ -33,6 +33,8 @@ def scalar(value: Any) -> str:
         return '"' + text + '"'
     if any(ord(char) < 0x20 or ord(char) == 0x7F or 0x80 <= ord(char) < 0xA0 for char in text):
         return _double(text)
+    if older and _SEXAGESIMAL.match(text):
+        return '"' + text + '"'
     if _SEXAGESIMAL.match(text) or not _plain(text):
         return "'" + text.replace("'", "''") + "'"
     return text
@@ -49,15 +51,15 @@ def _double(text: str) -> str:
     return '"' + "".join(escapes.get(char) or (char if ord(char) >= 0x20 and ord(char) != 0x7F else f"\\x{ord(char):02x}") for char in text) + '"'
 
 
-def dump(value: Any) -> str:
+def dump(value: Any, older: bool = False) -> str:
     """A document; a bare scalar becomes one line, text with line breaks a block literal."""
     if isinstance(value, dict):
-        return _mapping(value, 0) if value else "{}\n"
+        return _mapping(value, 0, older) if value else "{}\n"
     if isinstance(value, list):
-        return _sequence(value, 0) if value else "[]\n"
+        return _sequence(value, 0, older) if value else "[]\n"
     if isinstance(value, str) and "\n" in value:
         return literal(value)
-    return scalar(value) + "\n"
+    return scalar(value, older) + "\n"
 
 
 def literal(text: str) -> str:
@@ -68,34 +70,36 @@ def literal(text: str) -> str:
     return indicator[:1] + hint + indicator[1:] + "\n" + "".join(("    " + line if line else "") + "\n" for line in lines)
 
 
-def _mapping(value: dict[str, Any], depth: int) -> str:
+def _mapping(value: dict[str, Any], depth: int, older: bool, base: int | None = None) -> str:
+    """`base` is the indentation that children are counted from: that of the dash for a mapping inside a list."""
+    inner = (depth if base is None else base) + 4
     pad = " " * depth
     out = []
     for key, item in value.items():
-        name = scalar(key)
+        name = scalar(key, older)
         if isinstance(item, dict):
-            out.append(f"{pad}{name}: {{}}\n" if not item else f"{pad}{name}:\n{_mapping(item, depth + 4)}")
+            out.append(f"{pad}{name}: {{}}\n" if not item else f"{pad}{name}:\n{_mapping(item, inner, older)}")
         elif isinstance(item, list):
-            out.append(f"{pad}{name}: []\n" if not item else f"{pad}{name}:\n{_sequence(item, depth + 4)}")
+            out.append(f"{pad}{name}: []\n" if not item else f"{pad}{name}:\n{_sequence(item, inner, older)}")
         elif isinstance(item, str) and "\n" in item:
             body = literal(item).split("\n", 1)
             indented = "".join(pad + line + "\n" if line else "\n" for line in body[1].split("\n")[:-1])
             out.append(f"{pad}{name}: {body[0]}\n{indented}")
         else:
-            out.append(f"{pad}{name}: {scalar(item)}\n")
+            out.append(f"{pad}{name}: {scalar(item, older)}\n")
     return "".join(out)
 
 
-def _sequence(value: list[Any], depth: int) -> str:
+def _sequence(value: list[Any], depth: int, older: bool) -> str:
     pad = " " * depth
     out = []
     for item in value:
         if isinstance(item, dict) and item:
-            body = _mapping(item, depth + 2)
+            body = _mapping(item, depth + 2, older, depth)
             out.append(pad + "- " + body[depth + 2:])
         elif isinstance(item, list) and item:
-            body = _sequence(item, depth + 2)
+            body = _sequence(item, depth + 2, older)
             out.append(pad + "- " + body[depth + 2:])
         else:
-            out.append(pad + "- " + dump(item))
+            out.append(pad + "- " + dump(item, older))
     return "".join(out)

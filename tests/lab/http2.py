@@ -62,7 +62,12 @@ class Reset:
     code: int
 
 
-Event = Request | Data | Reset
+@dataclass(frozen=True)
+class PingAck:
+    """The peer answered a ping."""
+
+
+Event = Request | Data | Reset | PingAck
 
 
 @dataclass
@@ -165,7 +170,9 @@ class Http2Server:
                 self._settings(payload)
                 self.outgoing += frame(SETTINGS, ACK, 0)
         elif kind == PING:
-            if not flags & ACK:
+            if flags & ACK:
+                events.append(PingAck())
+            else:
                 self.outgoing += frame(PING, ACK, 0, payload)
         elif kind == WINDOW_UPDATE:
             self._window_update(stream, int.from_bytes(payload, "big") & 0x7FFFFFFF)

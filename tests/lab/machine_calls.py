@@ -158,7 +158,7 @@ async def read(context: Context, request: Any) -> None:
     files = {"/proc/sys/kernel/random/boot_id": context.boot.id + "\n", "/proc/cmdline": context.node.hardware.cmdline + "\n"}
     content = files.get(request.path)
     if content is None:
-        raise Refusal(status.NOT_FOUND, f"lstat {request.path}: no such file or directory")
+        raise Refusal(status.NOT_FOUND, f"stat {request.path}: no such file or directory")
     context.send(message("common.Data")(bytes=content.encode()))
 
 

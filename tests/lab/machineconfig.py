@@ -23,6 +23,7 @@ from cryptography import x509
 from tests.lab import goyaml
 from tests.lab.certificates import Authority, load_key
 from tests.lab.schema import flatten, schema, unknown
+from tests.lab.selectors import expression_error
 
 
 class ConfigError(Exception):
@@ -283,11 +284,12 @@ def bullets(errors: list[str]) -> str:
     return f"{count} occurred:\n" + "".join(f"\t* {error}\n" for error in errors) + "\n"
 
 
-def validate(config: Config, installed: bool, platform_mode: str = "metal") -> str | None:
-    """Talos's text when a configuration is not valid, else None. `installed` lifts the wish for an install section."""
+def validate(config: Config, installed: bool, talos: str = "", platform_mode: str = "metal") -> str | None:
+    """Talos's text when a configuration is not valid, else None. `installed` lifts the wish for an install section; `talos` is the
+    version that the texts about Kubernetes name."""
     errors: list[str] = []
     if config.complete:
-        own = _validate_v1alpha1(config, installed, platform_mode)
+        own = _validate_v1alpha1(config, installed, platform_mode) + _validate_images(config, talos)
         if own:
             errors.append("v1alpha1.Config: " + bullets(own))
     errors += _validate_documents(config)
@@ -344,6 +346,30 @@ def _validate_cluster(config: Config, control_plane: bool) -> list[str]:
     return errors
 
 
+_KUBERNETES = {12: (30, 35), 13: (31, 36), 14: (32, 37)}
+
+
+def _validate_images(config: Config, talos: str) -> list[str]:
+    """Kubernetes versions that this Talos does not run."""
+    errors = []
+    cluster = config.cluster
+    images = [("kubelet", config.machine.get("kubelet"))]
+    images += [(f"kube-{name}", cluster.get(key)) for name, key in (
+        ("apiserver", "apiServer"), ("controller-manager", "controllerManager"), ("scheduler", "scheduler"), ("proxy", "proxy")
+    )]
+    oldest, newest = _KUBERNETES[config.version]
+    for name, section in images:
+        image = str((section or {}).get("image") or "")
+        found = re.match(r"^v?((\d+)\.(\d+)\.\d+(?:-[0-9A-Za-z.\-]+)?)$", image.partition("@")[0].rpartition(":")[2]) if ":" in image else None
+        if found is None:
+            continue
+        number = (int(found.group(2)), int(found.group(3)))
+        if number < (1, oldest) or number > (1, newest):
+            word = "old" if number < (1, oldest) else "new"
+            errors.append(f"{name} image is not valid: version of Kubernetes {found.group(1)} is too {word} to be used with Talos {talos.removeprefix('v')}")
+    return errors
+
+
 def _host(url: str) -> str:
     try:
         return urlsplit(url).hostname or ""
@@ -357,8 +383,13 @@ def _validate_documents(config: Config) -> list[str]:
     if hostname is not None and hostname.get("hostname") and hostname.get("auto") not in (None, "off"):
         errors.append("HostnameConfig: 'auto' and 'hostname' cannot be set at the same time")
     unattended = config.unattended
-    if unattended is not None and not ((unattended.get("provisioning") or {}).get("diskSelector") or {}).get("match"):
-        errors.append("UnattendedInstallConfig: provisioning.diskSelector.match is required")
+    if unattended is not None:
+        match = ((unattended.get("provisioning") or {}).get("diskSelector") or {}).get("match")
+        problem = expression_error(str(match)) if match else None
+        if not match:
+            errors.append("UnattendedInstallConfig: provisioning.diskSelector.match is required")
+        elif problem is not None:
+            errors.append(f"UnattendedInstallConfig: provisioning.volumeSelector.match: {problem}")
     kube = config.document("KubeClusterConfig")
     if kube is not None and not _host(str(kube.get("endpoint") or "")):
         errors.append("KubeClusterConfig: cluster endpoint is invalid: hostname must not be blank")
@@ -398,11 +429,11 @@ def _ordered(tree: dict[str, Any], fields: list[dict[str, Any]]) -> dict[str, An
     for item in flatten(fields):
         name = item["n"]
         if name not in tree:
-            if not item.get("tags") and name in ("crt", "key"):
-                out[name] = ""
+            if not item.get("tags"):
+                out[name] = _absent(item)
             continue
         value = tree[name]
-        if value is None or ("omitempty" in (item.get("tags") or ()) and value in ("", [], False) and not str(item["t"]).startswith("*")):
+        if value is None or ("omitempty" in (item.get("tags") or ()) and value in ("", [], {}, False) and not str(item["t"]).startswith("*")):
             if value is None and not item.get("tags") and str(item["t"]).startswith("[]"):
                 out[name] = []
             continue
@@ -411,6 +442,22 @@ def _ordered(tree: dict[str, Any], fields: list[dict[str, Any]]) -> dict[str, An
         if name not in out and not any(item["n"] == name for item in flatten(fields)):
             out[name] = tree[name]
     return out
+
+
+def _absent(item: dict[str, Any]) -> Any:
+    """How a field that is always printed looks when nothing was given."""
+    kind = str(item["t"])
+    if kind.startswith("*"):
+        return None
+    if kind.startswith("[]"):
+        return []
+    if kind.startswith("map["):
+        return {}
+    if kind == "bool":
+        return False
+    if item.get("f") and not item.get("custom"):
+        return _ordered({}, item["f"])
+    return 0 if kind.startswith(("int", "uint")) else ""
 
 
 def _ordered_value(value: Any, item: dict[str, Any]) -> Any:

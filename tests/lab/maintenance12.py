@@ -82,7 +82,7 @@ async def _apply(context: Context, request: Any) -> Any:
     problem = ""
     if node.world.oracle is not None:
         problem = node.world.oracle.ask(node.version, raw, False)[0]
-    problem = problem or validate(config, False) or ""
+    problem = problem or validate(config, False, node.version) or ""
     if problem:
         raise Refusal(status.INVALID_ARGUMENT, f"configuration validation failed: {problem}")
     answer = message("machine.ApplyConfigurationResponse")()

@@ -170,6 +170,7 @@ class Node:
         """Formats what is missing on the system disk and stores the configuration there."""
         if boot.persistent is None:
             return
+        boot.system_disk = self.storage.system_disk
         fresh = not self.storage.state
         self.storage.format_missing()
         self.storage.extra |= self.partitions

@@ -22,7 +22,7 @@ SSD, HDD, NVME, CD = 1, 2, 3, 5
 async def disks(context: Context, request: Any) -> Any:
     answer = message("storage.DisksResponse")()
     item = answer.messages.add()
-    system = context.node.storage.system_disk
+    system = context.boot.system_disk
     for disk in sorted(context.node.hardware.disks, key=lambda entry: str(entry["dev_path"])):
         kind = CD if disk["cdrom"] else (NVME if disk.get("transport") == "nvme" else (HDD if disk.get("rotational") else SSD))
         item.disks.add(

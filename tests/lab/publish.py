@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING, Any
 
+from tests.lab.certificates import certificate_pem
 from tests.lab.hardware import pretty
 
 if TYPE_CHECKING:
@@ -136,6 +137,8 @@ def dynamic(boot: Boot) -> None:
 
 
 def _meta(boot: Boot) -> None:
+    if boot.node.hardware.sparse:
+        return
     keys = {f"0x{key:02x}": value for key, value in boot.node.storage.meta.items()}
     for name, value in keys.items():
         boot.resources.put("MetaKeys.runtime.talos.dev", name, {"value": value.decode("utf-8", "replace")})
@@ -143,8 +146,8 @@ def _meta(boot: Boot) -> None:
 
 
 def _storage(boot: Boot) -> None:
-    storage, resources, disk = boot.node.storage, boot.resources, boot.node.storage.system_disk
-    found = dict(storage.partitions())
+    resources, disk = boot.resources, boot.system_disk
+    found = dict(boot.node.storage.partitions()) if disk is not None else {}
     for label in _SYSTEM_VOLUMES:
         if disk is not None and label in found:
             path = f"/dev/{partition_name(disk, found[label])}"
@@ -172,7 +175,7 @@ def _storage(boot: Boot) -> None:
 def _volumes(boot: Boot, found: dict[str, int]) -> None:
     """DiscoveredVolumes: each disk, the partitions of the system disk, and what the machine description adds."""
     names = set()
-    put, disk = boot.resources.put, boot.node.storage.system_disk
+    put, disk = boot.resources.put, boot.system_disk
     for item in boot.node.hardware.disks:
         name = item["dev_path"].removeprefix("/dev/")
         names.add(name)
@@ -196,12 +199,6 @@ def _volumes(boot: Boot, found: dict[str, int]) -> None:
     boot.resources.keep_only("DiscoveredVolumes.block.talos.dev", names)
 
 
-def _pretty(size: int) -> str:
-    from tests.lab.hardware import pretty
-
-    return pretty(size)
-
-
 def partition_name(disk: str, number: int) -> str:
     return f"{disk}p{number}" if disk[-1:].isdigit() else f"{disk}{number}"
 
@@ -222,7 +219,8 @@ def _configuration(boot: Boot) -> None:
         drop("UnattendedInstallStatuses.runtime.talos.dev", "unattended-install")
     if boot.configured and boot.authority is not None:
         put("OSRootSecrets.secrets.talos.dev", "os", {"token": boot.active.token if boot.active is not None else ""}, owner="secrets.RootOSController")
-        put("ApiCertificates.secrets.talos.dev", "api", {}, owner="secrets.APIController")
+        accepted = [certificate_pem(boot.authority.certificate).decode()]
+        put("ApiCertificates.secrets.talos.dev", "api", {"acceptedCAs": accepted}, owner="secrets.APIController")
 
 
 def _cluster(boot: Boot) -> None:

@@ -35,14 +35,16 @@ def flatten(fields: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Fields with inlined structures put in place."""
     out: list[dict[str, Any]] = []
     for field in fields:
+        if field.get("inline") and str(field["t"]).startswith("map["):
+            continue
         out.extend(flatten(field["f"]) if field.get("inline") and field.get("f") else [field])
     return out
 
 
 def unknown(tree: Any, fields: list[dict[str, Any]] | None) -> Any:
     """The part of `tree` that no field takes, as a tree of the same shape; None when all is known."""
-    if not isinstance(tree, dict) or fields is None:
-        return None
+    if not isinstance(tree, dict) or fields is None or any(field.get("inline") and str(field["t"]).startswith("map[") for field in fields):
+        return None  # a free-form mapping takes anything
     known = {field["n"]: field for field in flatten(fields)}
     out: dict[Any, Any] = {}
     for key, value in tree.items():

@@ -19,6 +19,26 @@ _GLOB = re.compile(r'^\(?\s*(!?)\s*glob\(\s*("(?:[^"\\]|\\.)*"|\'[^\']*\')\s*,\s
 _IN = re.compile(r"^\(?\s*(\"[^\"]*\"|'[^']*')\s+in\s+disk\.symlinks\s*\)?$")
 
 
+_DISK_FIELDS = frozenset((
+    "dev_path", "size", "pretty_size", "io_size", "sector_size", "readonly", "cdrom", "model", "serial", "modalias", "wwid", "uuid", "bus_path", "sub_system",
+    "transport", "rotational", "secondary_disks", "symlinks", "firmware_version",
+))
+_EXPECTING = "{'[', '{', '(', '.', '-', '!', 'true', 'false', 'null', NUM_FLOAT, NUM_INT, NUM_UINT, STRING, BYTES, IDENTIFIER}"
+
+
+def expression_error(text: str) -> str | None:
+    """The two mistakes in an expression that the lab can tell: it ends too early, or a disk has no such field."""
+    bare = re.sub(r"\"(?:[^\"\\\\]|\\\\.)*\"|'[^']*'", lambda found: "_" * len(found.group(0)), text)
+    if re.search(r"(?:==|!=|<=|>=|<|>|&&|\|\||\+|-|\*|/)\s*$", bare):
+        column = len(text.rstrip()) + 1
+        return f"ERROR: <input>:1:{column}: Syntax error: mismatched input '<EOF>' expecting {_EXPECTING}\n | {text}\n | {'.' * (column - 1)}^"
+    for found in re.finditer(r"\bdisk(\.)(\w+)", bare):
+        if found.group(2) not in _DISK_FIELDS:
+            column = found.start(1) + 1
+            return f"ERROR: <input>:1:{column}: undefined field '{found.group(2)}'\n | {text}\n | {'.' * (column - 1)}^"
+    return None
+
+
 def matching(disks: list[dict[str, Any]], selector: Any) -> list[str]:
     """Kernel names of the matching disks, in name order. Read-only and optical disks never match an install selector."""
     found = []

@@ -123,6 +123,7 @@ async def _boot_sequence(boot: Boot) -> None:
     events.phase("startEverything", True)
     events.task("startAllServices", True)
     services.begin("cri", WAIT_CONTAINERD)
+    services.run("cri")
     services.begin("kubelet", WAIT_CRI)
     if config.control_plane:
         services.begin("etcd", WAIT_ETCD)
@@ -136,7 +137,6 @@ async def _boot_sequence(boot: Boot) -> None:
     boot.refresh()
     await node.hold("kubelet")
     await boot.sleep(timings.cri)
-    services.run("cri")
     services.check("cri", True)
     services.run("kubelet")
     if config.control_plane:
@@ -160,6 +160,7 @@ async def _trustd(boot: Boot) -> None:
     """trustd runs at once on an installed node; an unattended install holds it back until after the reboot."""
     await boot.until(lambda: boot.install_phase in (None, "installed"))
     boot.services.run("trustd")
+    await boot.node.hold("kubelet")
     await boot.sleep(boot.node.world.timings.trustd)
     boot.services.check("trustd", True)
 

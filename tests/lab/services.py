@@ -81,7 +81,7 @@ class Services:
         if health is not None and health != service.health:
             service.health = health
             service.changed = now
-            service.last_message = "" if health == "healthy" else service.last_message
+            service.last_message = "" if health in ("healthy", "unknown") else service.last_message
         service.history.append((text, state, now))
         self._events.service(name, state, text, service.health_message())
         self._changed()
@@ -122,9 +122,15 @@ class Services:
         service = self.all.get(name)
         if service is None or service.state in ("Finished", "Failed", "Skipped"):
             return
-        known = service.health != "unknown"
         if service.state == "Running":
-            text = f"Sending SIGTERM to Exec({name})" if name in RUNNING_MESSAGES else "Service stopping"
-            service.last_message = ""
-            self.set(name, "Stopping", text, "unhealthy" if known else None)
-        self.set(name, "Finished", "Service finished successfully", "unhealthy" if known else None)
+            self.leave(name, "Stopping", f"Sending SIGTERM to Exec({name})" if name in RUNNING_MESSAGES else "Service stopping")
+        elif service.state == "Waiting" and any(state == "Running" for unused, state, unused2 in service.history):
+            self.leave(name, "Stopping", "Aborting restart sequence")
+        self.set(name, "Finished", "Service finished successfully")
+
+    def leave(self, name: str, state: str, text: str) -> None:
+        """Out of Running: a health that was known turns to unhealthy."""
+        service = self.all[name]
+        known = service.health != "unknown"
+        service.last_message = "service not running" if known else ""
+        self.set(name, state, text, "unhealthy" if known else None)

@@ -160,7 +160,7 @@ TABLES: dict[str, tuple[Field, ...]] = {
     ),
     "Endpoints.kubernetes.talos.dev": _fields("addresses*:1:ip hosts*:2"),
     "OSRootSecrets.secrets.talos.dev": _fields("token:4"),
-    "ApiCertificates.secrets.talos.dev": _fields("none?:99"),
+    "ApiCertificates.secrets.talos.dev": _fields("acceptedCAs*:5"),
     "Namespaces.meta.cosi.dev": _fields("description:1"),
     "ResourceDefinitions.meta.cosi.dev": _fields(
         "type:1 displayType:2 defaultNamespace:3 aliases*:4 allAliases*:5 printColumns*:6:column sensitivity?:7", column=_fields("name:1 jsonPath:2")
@@ -269,7 +269,7 @@ def encode(kind: str, spec: Any, version: int) -> tuple[bytes, str]:
         number = MACHINE_TYPES[spec]
         return (_tag(1, 0) + varint(number) if number else b""), goyaml.dump(spec)
     fields = tuple(field for field in TABLES[kind] if _has(kind, field.key, version))
-    return proto(fields, spec), goyaml.dump(tree(fields, spec))
+    return proto(fields, spec), goyaml.dump(tree(fields, spec), version < 14)
 
 
 _SINCE = {

@@ -26,7 +26,7 @@ from tests.lab.control import Lab
 from tests.lab.vector_configs import Configs
 from tests.lab.vector_match import Mismatch
 from tests.lab.vector_rows import Runner, is_mutating, left_out, reason_to_leave_out
-from tests.lab.vector_stage import STATES, Stage
+from tests.lab.vector_stage import STATES, Stage, with_second
 
 OWN = Path(__file__).resolve().parents[1] / "vectors" / "protocol"
 SPEED = 40.0
@@ -102,9 +102,10 @@ class Session:
             return None
         if group in ("recover",) or row["id"].endswith(("cp2-second-time", "etcdmemberlist")) and row["state"].startswith("bootstrapped"):
             return None
-        if row["rpc"].endswith("ApplyConfiguration") and "@@" in row["details"] + json.dumps(row["responses"]) and row["state"].startswith("running"):
+        text = row["details"] + json.dumps(row["responses"])
+        if row["rpc"].endswith("ApplyConfiguration") and ("@@" in text or "No changes." in text) and row["state"].startswith("running"):
             return None
-        two = "cp2" in str(row["responses"]) + str(row["metadata"]) or group in ("two-members", "etcd-two-members", "proxied", "etcd")
+        two = with_second(row)
         clean = group == "apply" and "-0,0 +" in str(row["responses"])
         return (row["talos"], row["state"], str(two), str(group == "apply" and row["state"] == "maintenance"), str(clean), str("took-over" in row["id"]))
 

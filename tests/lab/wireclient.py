@@ -101,6 +101,7 @@ class WireClient:
         self.h2 = h2.connection.H2Connection(settings)
         self.h2.initiate_connection()
         self.goaway = False
+        self._partial = bytearray()
         self.early: list[h2.events.Event] = []
         self._flush()
 
@@ -134,11 +135,26 @@ class WireClient:
         if not data:
             raise WireError("TCP", "closed by server")
         try:
-            events = self.h2.receive_data(data)
+            events = self.h2.receive_data(self._without_goaway(data))
         except h2.exceptions.ProtocolError as error:
             raise WireError("HTTP2", str(error)) from error
         self._flush()
         return events
+
+    def _without_goaway(self, data: bytes) -> bytes:
+        """Takes GOAWAY frames out: `h2` would end the connection, while a client of Talos goes on reading and may still call."""
+        self._partial += data
+        out = bytearray()
+        while len(self._partial) >= 9:
+            size = 9 + int.from_bytes(self._partial[:3], "big")
+            if len(self._partial) < size:
+                break
+            if self._partial[3] == 7:
+                self.goaway = True
+            else:
+                out += self._partial[:size]
+            del self._partial[:size]
+        return bytes(out)
 
     def unary(self, path: str, request: bytes = b"", **options: Any) -> Outcome:
         return self.call(path, [request], **options)
@@ -214,8 +230,6 @@ class WireClient:
                 queue = self._events(limit - now)
             for event in queue:
                 last = time.monotonic()
-                if isinstance(event, h2.events.ConnectionTerminated):
-                    self.goaway = True
                 if getattr(event, "stream_id", None) != stream:
                     continue
                 if isinstance(event, (h2.events.ResponseReceived, h2.events.TrailersReceived)):

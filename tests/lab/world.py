@@ -33,6 +33,7 @@ class Timings:
     """Lab seconds of everything that a node waits for; the defaults are those of the recorded nodes."""
 
     boot: float = 0.25
+    apid: float = 0.2
     install: float = 3.0
     stop: float = 1.0
     reboot: float = 1.5
