@@ -69,7 +69,8 @@ def texts(draw):
     newline = draw(st.sampled_from(["\n", "\r\n"]))
     lines = written(data, draw, 0, draw(st.sampled_from([2, 4])), draw(st.sampled_from([0, 2])))
     lead = draw(st.sampled_from(["", "---" + newline, "# top" + newline]))
-    return data, lead + newline.join(lines) + draw(st.sampled_from(["", newline])), newline
+    literal = any(line.split("#")[0].rstrip().endswith(("|", "|-")) for line in lines)  # the break at its end is part of what it says
+    return data, lead + newline.join(lines) + (newline if literal else draw(st.sampled_from(["", newline]))), newline
 
 
 def places(data, path=()):
