@@ -14,9 +14,10 @@ from .._model.hardware import same_machine
 from .._model.machine import cluster_of, dial_endpoint
 from .._model.observations import Endpoint
 from .._model.observed import Observed, Present
+from .._model.plan import Refusal, Target
 from .._model.records import Record
 from .discovery_table import OTHER, OWN, row_of, state_of
-from .discovery_words import Discovery, KubernetesHost, Skipped, Targets, World
+from .discovery_words import Answer, Discovery, KubernetesHost, Skipped, Targets, World
 from .same_machine import recorded_identity
 
 
@@ -75,6 +76,17 @@ def _left_alone(endpoint: Endpoint, owners: Mapping[Endpoint, Record], told: Map
         return Skipped(endpoint, "6/node-host", f"{endpoint} is Kubernetes Node {host.node}, which was not reset: it is not probed.")
     why = problem(endpoint.host)
     return Skipped(endpoint, "3/endpoint-refused", f"{endpoint} is not dialled: {why}.") if why else None
+
+
+def refused_addresses(request: Discovery, targets: Targets, answers: Iterable[Answer]) -> tuple[Refusal, ...]:
+    """A refusal for each address that a person named and that is not dialled, by what it is or by what it resolved to."""
+    named = set(request.named)
+    told = {skip.endpoint: skip.message for skip in targets.skipped if skip.rule == "3/endpoint-refused" and skip.endpoint in named}
+    told.update({answer.probe.endpoint: answer.probe.message for answer in answers
+                 if answer.probe.reason == "EndpointRefused" and answer.probe.endpoint in named})
+    hint = "Give the address of a node itself; allow_loopback is for a lab."
+    return tuple(Refusal(Target(name=str(endpoint), address=str(endpoint)), "EndpointRefused", told[endpoint], hint, "3/endpoint-refused")
+                 for endpoint in sorted(told))
 
 
 def to_verify(request: Discovery, world: World, rules: DialRules) -> tuple[Endpoint, ...]:

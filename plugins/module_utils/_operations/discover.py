@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from .._decide.discovery import decide_discovery
-from .._decide.discovery_targets import targets_of, to_verify
+from .._decide.discovery_targets import refused_addresses, targets_of, to_verify
 from .._decide.discovery_words import PENDING_LIMIT, CreateMachine, Discovery, Found, RefreshPin, Targets, Verdict, World
 from .._decide.hardware_status import disk_status, link_status
 from .._model.addresses import expand
@@ -55,7 +55,10 @@ class _Records:
 
 
 async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
-    """Observe, decide, show the plan, and write what it says."""
+    """Observe, decide, show the plan, and write what it says.
+
+    Named addresses that are not dialled are listed as blocked; when there is no other, the task is refused.
+    """
     records = _records(request, ports.store)
     wanted = _wanted(request, records.cluster)
     rules = dial_rules(records.cluster.spec if records.cluster else None, request.allow_loopback)
@@ -72,8 +75,13 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     if verify:
         world = replace(world, answers=(*world.answers, *await answers_of(ports, verify, pace)))
     verdict = decide_discovery(wanted, world, ports.clock.now())
+    refusals = refused_addresses(wanted, targets, world.answers)
+    verdict = replace(verdict, plan=replace(verdict.plan, refusals=refusals))
     plan = gate(verdict.plan)
-    return await _act(request, ports, verdict, plan, targets)
+    outcome = await _act(request, ports, verdict, plan, targets)
+    if refusals and len(refusals) == len(wanted.named):
+        return replace(outcome, refused=True, reason=refusals[0].reason, message=f"{refusals[0].message} {refusals[0].hint}")
+    return outcome
 
 
 def _records(request: Request, store: Store | None) -> _Records:
@@ -147,7 +155,8 @@ async def _act(request: Request, ports: Ports, verdict: Verdict, plan: Plan, tar
     return Outcome(
         plan=verdict.plan, executed=tuple(executed), machines=_rows(ports, verdict, written, would_be), events=tuple(events),
         transitions=tuple(move for change in verdict.changes for move in change.transitions),
-        waiting_for=tuple(waiting), message=_message(request, verdict, targets), would_be=would_be, extra=extra)
+        blocked=tuple(str(refusal.target) for refusal in verdict.plan.refusals), waiting_for=tuple(waiting),
+        message=_message(request, verdict, targets), would_be=would_be, extra=extra)
 
 
 async def _settled(request: Request, ports: Ports, steps: Sequence[CreateMachine | RefreshPin]) -> dict[str, bool]:

@@ -11,6 +11,7 @@ from dataclasses import replace
 
 import pytest
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
+from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Endpoint, Probe
 from ansible_collections.ichor.talos.plugins.module_utils._model.outcome import Outcome
 from ansible_collections.ichor.talos.plugins.module_utils._model.ports import Ports
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import CLUSTER, MACHINE, Ref
@@ -174,6 +175,23 @@ def test_a_host_with_many_invented_machines_makes_few_warnings_and_fills_no_stor
         outcome = discover(ports(nodes, store))
         assert len(store.list(MACHINE).records) == 100 and len(outcome.plan.warnings) <= 12
     assert outcome.executed == ()
+
+
+def test_a_named_address_that_is_not_dialled_is_told() -> None:
+    nodes = Nodes(Node(facts("10.0.0.1", identity(1))))
+    outcome = discover(ports(nodes, Store(cluster())), addresses=("127.0.0.1", "10.0.0.1"))
+    assert outcome.blocked == ("127.0.0.1:50000",) and not outcome.refused and len(outcome.executed) == 1
+    outcome = discover(ports(nodes, Store(cluster())), addresses=("10.9.0.1",))
+    assert (outcome.refused, outcome.reason) == (True, "EndpointRefused") and "10.9.0.1:50000" not in nodes.asked()
+
+
+def test_a_name_that_resolves_to_what_is_not_dialled_is_told() -> None:
+    class Resolving(Nodes):
+        async def probe(self, endpoint: Endpoint, timeout: float) -> Probe:
+            return Probe(endpoint, "Unreachable", reason="EndpointRefused", message=f"{endpoint.host} resolves to 127.0.0.1.")
+
+    outcome = discover(ports(Resolving(), Store(cluster())), addresses=("node-1",))
+    assert (outcome.refused, outcome.reason) == (True, "EndpointRefused") and "resolves to 127.0.0.1" in outcome.message
 
 
 def test_without_a_cluster_the_message_says_that_nothing_is_registered() -> None:
