@@ -219,7 +219,8 @@ def _row(machine: _Machine) -> MachineRow:
     final = _final(machine)
     reason, message = "", ""
     if machine.sent and machine.sent.stored:
-        reason, message = "ConfigStored", "The configuration was sent and stored; follow it with talos_stage."
+        told = "was sent, no answer came, and it counts as stored" if machine.sent.unanswered else "was sent and stored"
+        reason, message = "ConfigStored", f"The configuration {told}; follow it with talos_stage."
     elif isinstance(final, Refused):
         reason, message = final.refusal.reason, f"{final.refusal.message} {final.refusal.hint}".strip()
     elif isinstance(final, (Follow, Unchanged)):

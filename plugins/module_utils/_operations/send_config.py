@@ -33,12 +33,13 @@ _ROUNDS = 4
 
 @dataclass(frozen=True)
 class Sent:
-    """How a send ended. `stored`: the node accepted; else `verdict` says why not, or that nobody knows."""
+    """How a send ended. `stored`: the node accepted, or (`unanswered`) it counts as that; else `verdict` says why not."""
 
     stored: bool
     verdict: Verdict | None = None
     warnings: tuple[str, ...] = ()
     error: TalosError | None = None
+    unanswered: bool = False
 
 
 class _Again(Exception):
@@ -76,9 +77,9 @@ def _settled(seen: Seen, verdict: Verdict, effects: Effects, error: TalosError |
     machine = seen.observation.machine
     if isinstance(verdict, Follow) and verdict.settle and machine is not None:
         count_as_stored(machine, effects)
-        return Sent(True)
+        return Sent(True, unanswered=True)
     if isinstance(verdict, (Follow, Unchanged)) and error is not None:
-        return Sent(True)
+        return Sent(True, unanswered=True)
     return Sent(False, verdict, error=error)
 
 
