@@ -10,6 +10,7 @@ import asyncio
 
 import pytest
 
+from ansible_collections.ichor.talos.plugins.module_utils._model.moments import moment
 from ansible_collections.ichor.talos.tests.laws.sending import ROLES, apply, at, boundaries, job, run_once, sent_to, world_with
 from ansible_collections.ichor.talos.tests.unit._operations import world as w
 
@@ -71,7 +72,7 @@ def test_a_send_of_another_run_is_waited_for(age: int, waits: bool) -> None:
     world, dummy = world_with("worker")
     status = world.machine("m1").status
     digest = job("worker").config.value.sha256  # type: ignore[union-attr]
-    sending = {"hash": digest, "fingerprint": "FP-one", "time": w.moment(world.clock.now() - age), "attempt": 1, "by": "run-0"}
+    sending = {"hash": digest, "fingerprint": "FP-one", "time": moment(world.clock.now() - age), "attempt": 1, "by": "run-0"}
     world.store.put(w.machine_record("m1", 1, status={**status, "sending": sending}))
     outcome = run_once(world, "worker")
     assert (outcome.reason == "SendingUnconfirmed") == waits and bool(world.received) != waits

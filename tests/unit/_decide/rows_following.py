@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from ansible_collections.ichor.talos.plugins.module_utils._decide.following import Answer, Following, Insecure
 from ansible_collections.ichor.talos.plugins.module_utils._model.identity import Identity
 from ansible_collections.ichor.talos.plugins.module_utils._model.machine import identity_of
+from ansible_collections.ichor.talos.plugins.module_utils._model.moments import moment
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import EtcdStatus, ServiceState, StageReading
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Observed, Present, Unknown
 from ansible_collections.ichor.talos.tests.unit._operations import world as w
@@ -39,7 +40,7 @@ def insecure(number: int = 1) -> Present[Insecure]:
 def followed(answer: Observed[Answer] = SILENT, maintenance: Observed[Insecure] = SILENT, *, role: str = "worker", minutes: float = 1,
              bootstrapped: bool = True, status: Mapping[str, object] | None = None, record: bool = True, **spec: object) -> Following:
     """A look at machine 1, to which a configuration was stored `minutes` ago."""
-    stored = {"stage": "installing", "configStoredAt": w.moment(NOW - 60 * minutes), "storedConfigHash": "a"}
+    stored = {"stage": "installing", "configStoredAt": moment(NOW - 60 * minutes), "storedConfigHash": "a"}
     machine = w.machine_record("m1", 1, role, status=stored if status is None else status, **spec)  # type: ignore[arg-type]
     cluster = w.cluster_record(status={"bootstrappedAt": "2023-11-01T00:00:00Z"} if bootstrapped else {})
     if not record:

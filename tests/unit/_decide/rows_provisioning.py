@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from ansible_collections.ichor.talos.plugins.module_utils._decide.provisioning_words import Provisioning
 from ansible_collections.ichor.talos.plugins.module_utils._model.identity import Identity
+from ansible_collections.ichor.talos.plugins.module_utils._model.moments import moment
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Disk, EtcdMember
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Present, Unknown
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import HOLD_APPLY, TRUST_FINGERPRINT
@@ -34,7 +35,7 @@ JOINED = {**STORED, "appliedConfigHash": "a"}
 
 def sending(age: float = 500, by: str = "run-0", attempt: int = 1, fingerprint: str = "FP-one", config: str = "") -> dict[str, object]:
     digest = config or case.worker().config.value.sha256  # type: ignore[union-attr]
-    return {"sending": {"hash": digest, "fingerprint": fingerprint, "time": w.moment(case.NOW - age), "attempt": attempt, "by": by}}
+    return {"sending": {"hash": digest, "fingerprint": fingerprint, "time": moment(case.NOW - age), "attempt": attempt, "by": by}}
 
 
 def members(*entries: EtcdMember) -> Provisioning:
