@@ -7,24 +7,20 @@
 from __future__ import annotations
 
 import json
-import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.lab.control import Lab
 from tests.scenarios.playing import Project, lab_of, machine, network_of, tree_hash, writes
+from tests.scenarios.sending import cluster, generated, put_bundle
 
-VECTORS = Path(__file__).parents[1] / "vectors"
 NETWORK = network_of(__name__)
 CONTROL_PLANE, WORKER, STRANGER = "prod-5a1f0c3e", "prod-7be2944d", "prod-c09d61aa"
 NODES = {"cp": machine(1, NETWORK, "5a1f0c3e"), "worker": machine(2, NETWORK, "7be2944d"), "stranger": machine(3, NETWORK, "c09d61aa")}
 NAMES = {CONTROL_PLANE: "cp", WORKER: "worker", STRANGER: "stranger"}
 
-CLUSTER = {"name": "The cluster", "ichor.talos.talos_cluster": {
-    "name": "prod", "endpoint": "https://10.0.0.10:6443", "talos_version": "v1.13.9", "kubernetes_version": "v1.35.0", "bundle": "prod",
-    "control_planes": 1, "discovery": {"ranges": [f"{NETWORK}.0/29"]}}}
+CLUSTER = cluster(NETWORK)
 DISCOVER = {"name": "Discover", "ichor.talos.talos_discover": {"cluster": "prod"}}
 APPROVALS = [
     {"machine": CONTROL_PLANE, "role": "controlplane", "install": {"disk": "/dev/sda"}},
@@ -42,15 +38,6 @@ WHOLE_PLAN = [("CreateMachine", CONTROL_PLANE), ("CreateMachine", WORKER), ("Cre
               ("ApproveMachine", WORKER), ("RejectMachine", STRANGER), ("ApplyConfig", CONTROL_PLANE), ("ApplyConfig", WORKER)]
 
 
-def generated(role: str) -> str:
-    """A configuration that Talos's own generator made from the bundle in the vectors."""
-    for line in (VECTORS / "generate.jsonl").read_text(encoding="utf-8").splitlines():
-        row = json.loads(line)
-        if row["id"] == f"v1.13.9/v1.13/{role}/base":
-            return str(row["output"])
-    raise AssertionError(f"no configuration for {role}")
-
-
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
     yield from lab_of(NODES)
@@ -66,17 +53,10 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project
 
 
-def put_bundle(project: Project) -> None:
-    secrets = project.store / "secrets"
-    secrets.mkdir(mode=0o700, exist_ok=True)
-    shutil.copy(VECTORS / "secrets.yaml", secrets / "prod.yaml")
-    (secrets / "prod.yaml").chmod(0o600)
-
-
 def test_the_first_life(lab: Lab, project: Project) -> None:
     created = project.play("cluster", [CLUSTER])
     assert created["The cluster"]["changed"] is True
-    put_bundle(project)
+    put_bundle(project.store)
 
     # Check mode of the whole life in one play: every step is shown, and nothing is written anywhere.
     before, mark = tree_hash(project.store), lab.mark()

@@ -1,0 +1,71 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One approved machine that is being sent its configuration while the lab holds the call: a moment to stop a run, or to look."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tests.lab.control import Lab
+from tests.scenarios.playing import Project, wait_for
+
+VECTORS = Path(__file__).parents[1] / "vectors"
+MACHINE = "prod-5a1f0c3e"
+NODE = "cp"
+
+
+def generated(role: str) -> str:
+    """A configuration that Talos's own generator made from the bundle in the vectors."""
+    for line in (VECTORS / "generate.jsonl").read_text(encoding="utf-8").splitlines():
+        row = json.loads(line)
+        if row["id"] == f"v1.13.9/v1.13/{role}/base":
+            return str(row["output"])
+    raise AssertionError(f"no configuration for {role}")
+
+
+def put_bundle(store: Path) -> None:
+    """The bundle that belongs to the generated configurations, as a person keeps it."""
+    secrets = store / "secrets"
+    secrets.mkdir(mode=0o700, exist_ok=True)
+    shutil.copy(VECTORS / "secrets.yaml", secrets / "prod.yaml")
+    (secrets / "prod.yaml").chmod(0o600)
+
+
+def cluster(network: str, **more: Any) -> dict[str, Any]:
+    return {"name": "The cluster", "ichor.talos.talos_cluster": {
+        "name": "prod", "endpoint": "https://10.0.0.10:6443", "talos_version": "v1.13.9", "kubernetes_version": "v1.35.0", "bundle": "prod",
+        "control_planes": 1, "discovery": {"ranges": [f"{network}.0/29"]}, **more}}
+
+
+def approved(project: Project, network: str, machines: Sequence[tuple[str, str]] = ((MACHINE, "controlplane"),)) -> None:
+    """A store with the cluster, its bundle, and these machines found and approved."""
+    approvals = [{"name": f"Approve {name}", "ichor.talos.talos_machine_approval": {"machine": name, "role": role, "install": {"disk": "/dev/sda"}}}
+                 for name, role in machines]
+    project.play("prepare", [cluster(network), {"name": "Discover", "ichor.talos.talos_discover": {"cluster": "prod"}}, *approvals])
+    put_bundle(project.store)
+
+
+def apply_task(**options: Any) -> dict[str, Any]:
+    return {"name": "Apply", "ichor.talos.talos_maintenance_apply": {"machine": MACHINE, **options}}
+
+
+def hold(lab: Lab) -> None:
+    """The next configuration is received, and its answer kept back."""
+    lab.hold(node=NODE, phase="apply")
+
+
+def received(lab: Lab) -> int:
+    """How many configurations the node has got so far, whether answered or not."""
+    return len([entry for entry in lab.log(node=NODE) if entry["event"] == "call" and str(entry.get("rpc")).endswith("/ApplyConfiguration")])
+
+
+def wait_until_held(lab: Lab, project: Project) -> None:
+    before = received(lab)
+    wait_for(lambda: received(lab) > before or not project.processes(), "the configuration to reach the node")
+    assert received(lab) > before, project.output()

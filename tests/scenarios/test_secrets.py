@@ -1,0 +1,119 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""No secret leaves by accident: looked for everywhere while a configuration is being sent, and after the run was killed."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import shlex
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.lab.control import Lab
+from tests.scenarios.playing import Project, lab_of, machine, network_of, wait_for
+from tests.scenarios.sending import NODE, VECTORS, apply_task, approved, generated, hold, wait_until_held
+
+NETWORK = network_of(__name__)
+SHORTEST = 8
+
+
+@pytest.fixture
+def lab() -> Iterator[Lab]:
+    yield from lab_of({NODE: machine(1, NETWORK, "5a1f0c3e")})
+
+
+@pytest.fixture
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return Project(tmp_path_factory.mktemp("secrets") / "project")
+
+
+def leaves(node: object, key: str = "") -> Iterator[str]:
+    """Leaves of keys, tokens and secrets: written apart from the product's own list."""
+    if isinstance(node, dict):
+        for name, value in node.items():
+            yield from leaves(value, str(name).lower())
+    elif isinstance(node, list):
+        for value in node:
+            yield from leaves(value, key)
+    elif isinstance(node, str) and len(node) >= SHORTEST and (key == "key" or key.endswith(("token", "secret"))):
+        yield node
+
+
+def needles() -> list[bytes]:
+    """Every secret of the configuration and the bundle, in every form."""
+    found: set[str] = set()
+    texts = [generated("controlplane"), (VECTORS / "secrets.yaml").read_text(encoding="utf-8")]
+    for document in (document for text in texts for document in yaml.safe_load_all(text)):
+        found.update(leaves(document))
+    assert len(found) >= 10
+    for secret in tuple(found):
+        try:
+            clear = base64.b64decode(secret, validate=True).decode("ascii")
+        except ValueError:
+            clear = ""
+        found.update((clear, *(line for line in clear.splitlines() if not line.startswith("-----"))))
+    forms = {form for secret in found for form in (secret, json.dumps(secret)[1:-1], yaml.safe_dump(secret).strip().strip("'\""),
+                                                   shlex.quote(secret).strip("'"))}
+    return sorted({form.encode() for form in forms if len(form) >= SHORTEST})
+
+
+def places(project: Project, apart: set[Path]) -> Iterator[tuple[str, bytes]]:
+    """Whatever a run leaves or shows: files of all temporary folders, the store, output, results, command lines, environments."""
+    # Where Python puts the socket's folder when the usual path is too long, beside the folders of the run itself.
+    folders = [project.folder, *Path("/tmp").glob("ichor-*"), Path("/dev/shm")]
+    for folder in folders:
+        for path in folder.rglob("*"):
+            if path not in apart and path.is_file():
+                try:
+                    yield str(path), path.read_bytes()
+                except OSError:
+                    continue
+    for pid in project.processes():
+        for name in ("cmdline", "environ"):
+            try:
+                yield f"/proc/{pid}/{name}", Path(f"/proc/{pid}/{name}").read_bytes()
+            except OSError:
+                continue
+
+
+def hits(project: Project, apart: set[Path]) -> list[str]:
+    wanted = needles()
+    return sorted({where for where, content in places(project, apart) if any(needle in content for needle in wanted)})
+
+
+@pytest.mark.parametrize("how", ["file", "variable"])
+@pytest.mark.parametrize("ended", [signal.SIGTERM, signal.SIGKILL])
+def test_secrets_while_a_call_is_held_and_after_a_kill(lab: Lab, project: Project, how: str, ended: signal.Signals) -> None:
+    approved(project, NETWORK)
+    config = project.folder / "cp.yaml"
+    config.write_text(generated("controlplane"), encoding="utf-8")
+    apart = {config, project.store / "secrets" / "prod.yaml"}
+    task = apply_task(config_file="cp.yaml") if how == "file" else apply_task(config_content="{{ lookup('ansible.builtin.file', 'cp.yaml') }}")
+    hold(lab)
+    process = project.start(project.write("apply", [task]), "-vvv")
+    wait_until_held(lab, project)
+    assert hits(project, apart) == []
+    os.kill(process.pid, ended)
+    process.wait(30)
+    wait_for(lambda: not project.processes(), "the processes to end", 30)
+    assert hits(project, apart) == []
+
+
+def test_secrets_in_what_a_whole_run_shows(lab: Lab, project: Project) -> None:
+    approved(project, NETWORK)
+    config = project.folder / "cp.yaml"
+    # A key that Talos does not know: the node quotes the configuration in its refusal.
+    config.write_text(generated("controlplane").replace("machine:\n", "machine:\n    surprise: true\n", 1), encoding="utf-8")
+    apart = {config, project.store / "secrets" / "prod.yaml"}
+    for arguments in (("--check", "--diff", "-vvv"), ("--diff", "-vvv")):
+        run = project.play("apply", [apply_task(config_file="cp.yaml")], *arguments, rc=None)
+        assert run["Apply"]["reason"]
+        assert hits(project, apart) == []

@@ -1,0 +1,75 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Stopping ansible-playbook, by whatever signal: within five seconds no process, no lease and no later call to a node."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.lab.control import Lab
+from tests.scenarios.playing import Project, lab_of, machine, network_of
+from tests.scenarios.sending import NODE, apply_task, approved, generated, hold, received
+
+NETWORK = network_of(__name__)
+#: Seconds, design section 18.
+PROMISED = 5.0
+APPLY = "/machine.MachineService/ApplyConfiguration"
+
+
+@pytest.fixture
+def lab() -> Iterator[Lab]:
+    yield from lab_of({NODE: machine(1, NETWORK, "5a1f0c3e")})
+
+
+@pytest.fixture
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return Project(tmp_path_factory.mktemp("stop") / "project")
+
+
+def leases(project: Project) -> list[dict[str, object]]:
+    """Leases that somebody holds."""
+    found = [json.loads(path.read_text(encoding="utf-8")) for path in (project.store / ".state" / "leases").glob("*.json")]
+    return [lease for lease in found if lease.get("holder")]
+
+
+@pytest.mark.parametrize("stop", [
+    pytest.param(lambda pid: os.kill(pid, signal.SIGTERM), id="SIGTERM"),
+    pytest.param(lambda pid: os.kill(pid, signal.SIGINT), id="SIGINT"),
+    pytest.param(lambda pid: os.kill(pid, signal.SIGKILL), id="SIGKILL"),
+    pytest.param(lambda pid: os.killpg(pid, signal.SIGINT), id="SIGINT-to-the-group"),
+])
+def test_a_run_that_is_stopped_in_the_middle_of_a_send(lab: Lab, project: Project, stop: Callable[[int], None]) -> None:
+    approved(project, NETWORK)
+    (project.folder / "cp.yaml").write_text(generated("controlplane"), encoding="utf-8")
+    hold(lab)
+    before = received(lab)
+    process = project.start(project.write("apply", [apply_task(config_file="cp.yaml")]))
+    while received(lab) == before and process.poll() is None:
+        time.sleep(0.02)
+    assert process.poll() is None, project.output()
+    assert leases(project), "a control plane is sent to under the cluster's lease"
+
+    stop(process.pid)
+    end = time.monotonic() + PROMISED
+    while time.monotonic() < end and (project.processes() or leases(project)):
+        time.sleep(0.05)
+    left, held, mark = project.processes(), leases(project), lab.mark()
+    process.wait(10)
+    assert left == {} and held == []
+    assert received(lab) == before + 1
+    assert "Traceback" not in project.output()
+
+    # The next run goes on from what is there: the node was never heard to accept, so the same bytes may go once more.
+    lab.hold(node=NODE, phase="apply", held=False)
+    again = project.play("again", [apply_task(config_file="cp.yaml")], rc=None)
+    assert not again["Apply"].get("failed"), again.output
+    assert len(lab.log(since=mark, event="call", rpc=APPLY)) <= 1
+    assert lab.writes(accepted_only=True) == {"ApplyConfiguration": 1}
