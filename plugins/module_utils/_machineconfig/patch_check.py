@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from .compare import Difference, differences
 from .problem import ConfigProblem
 from .reboot import Effect, effect
-from .render import PatchRecord, RenderInput, render
+from .render import PatchRecord, Rendered, RenderInput, render
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,6 @@ class PatchEffect:
     """
 
     machine: str
-    selected: bool
     problem: ConfigProblem | None = None
     broken_before: ConfigProblem | None = None
     effect: Effect | None = None
@@ -45,24 +44,21 @@ def _selects(patch: PatchRecord, given: RenderInput) -> bool:
 
 def _one(patch: PatchRecord, given: RenderInput, node_version: str) -> PatchEffect:
     before = replace(given, patches=tuple(other for other in given.patches if other.name != patch.name))
-    after = replace(before, patches=(*before.patches, patch))
-    # the old version of the patch is what the machine has now; without any is what decides whom to blame
-    try:
-        current = render(before if patch.name not in {other.name for other in given.patches} else given)
-        without = None
-    except ConfigProblem as error:
-        current, without = None, error
-    if without is not None and patch.name in {other.name for other in given.patches}:
-        try:
-            render(before)
-            without = None
-        except ConfigProblem as error:
-            without = error
-    try:
-        wanted = render(after)
-    except ConfigProblem as error:
-        return PatchEffect(given.machine_name, True, None if without else error, without)
+    wanted, failing = _attempt(replace(before, patches=(*before.patches, patch)))
+    if wanted is None:
+        dummy, broken = _attempt(before)
+        return PatchEffect(given.machine_name, None if broken else failing, broken)
+    current, broken = _attempt(given)
     if current is None:
-        return PatchEffect(given.machine_name, True, None, without)
-    needed = effect(current.config, wanted.config, node_version or wanted.contract)
-    return PatchEffect(given.machine_name, True, None, None, needed, differences(wanted.config, current.config))
+        return PatchEffect(given.machine_name, None, broken)
+    return PatchEffect(
+        given.machine_name, None, None, effect(current.config, wanted.config, node_version or wanted.contract),
+        differences(wanted.config, current.config),
+    )
+
+
+def _attempt(given: RenderInput) -> tuple[Rendered | None, ConfigProblem | None]:
+    try:
+        return render(given), None
+    except ConfigProblem as error:
+        return None, error

@@ -88,7 +88,8 @@ def read_bundle(data: bytes | str, *, source: str = "") -> Bundle:
     """
     try:
         nodes = read(data)
-        if len(nodes) != 1 or nodes[0].kind != MAPPING or nodes[0].get("certs") is None:
+        certs = nodes[0].get("certs") if len(nodes) == 1 else None
+        if certs is None or certs.kind != MAPPING:
             raise ConfigProblem(
                 problem.SECRETS_INVALID, "this is no secrets bundle",
                 hint="Give the file that 'talosctl gen secrets' writes, with cluster, secrets, trustdinfo and certs.",
