@@ -26,7 +26,7 @@ from .._model.schema import SCHEMAS
 from .._model.schema_rules import Context
 from . import bundle, event_log, files, record_file, state_file
 from .files import WriterLock
-from .layout import Layout, refuse_moved
+from .layout import Layout, note_to_git, refuse_moved
 from .record_file import RecordFile
 from .state_file import RecordState, StateBroken
 from .written import as_status, checked
@@ -158,9 +158,10 @@ class DirectoryStore:
     @contextmanager
     def writing(self) -> Iterator[None]:
         """Hold the writers' lock, in a store that has not moved away."""
-        make_state(self.layout)
+        files.make_folder(self.layout.state)
         with self._lock.held():
             refuse_moved(self.layout)
+            note_to_git(self.layout)
             if not self._swept:
                 for folder in (self.layout.tree, self.layout.state):
                     for inner in (folder, *(folder / schema.folder for schema in SCHEMAS.values())):
@@ -349,16 +350,6 @@ def _files_in(folder: Path, endings: tuple[str, ...] = (".yaml", ".yml")) -> lis
         raise files.store_error(error, "read", folder) from error
     found = [(os.path.splitext(name)[0], folder / name) for name in entries if not name.startswith(".") and name.endswith(endings)]
     return sorted(found)
-
-
-def make_state(layout: Layout) -> None:
-    """The state folder, with a note to git where it stands in the tree; one that a crash left half made is made whole."""
-    note = layout.state / ".gitignore"
-    if any(files.is_there(path) for path in (layout.state_marker, note)):
-        return
-    files.make_folder(layout.state)
-    if layout.tree in layout.state.parents:
-        files.write_atomically(note, b"*\n")
 
 
 def _broken(path: Path, line: int, message: str) -> TalosError:

@@ -127,6 +127,16 @@ def mark(layout: Layout, randomness: Callable[[int], bytes]) -> None:
     files.write_atomically(layout.marker, marker_text(store_id))
 
 
+def note_to_git(layout: Layout) -> None:
+    """Tell git to leave out a state folder that stands in the tree, until it is complete; after that the note is a person's.
+
+    The writers' lock is held by the caller. Raises TalosError.
+    """
+    note = layout.state / ".gitignore"
+    if layout.tree in layout.state.parents and not files.is_there(layout.state_marker) and not files.is_there(note):
+        files.write_atomically(note, b"*\n")
+
+
 def refuse_moved(layout: Layout) -> None:
     """Refuse to write to a store whose records are being moved, or were moved, elsewhere. Raises TalosError."""
     data = files.read_bytes(layout.marker)

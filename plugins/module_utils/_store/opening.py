@@ -15,10 +15,10 @@ from .._model.errors import TalosError
 from .._model.ports import Clock
 from .._model.timing import Timing
 from . import bundle, files
-from .directory import DirectoryStore, make_state
+from .directory import DirectoryStore
 from .files import WriterLock
 from .holder_process import HolderProcess, this_process
-from .layout import STATE, Layout, mark
+from .layout import STATE, Layout, mark, note_to_git
 from .leases import DirectoryLeases
 
 
@@ -47,7 +47,8 @@ def open_store(path: str, state_path: str = "", *, clock: Clock, create: bool = 
 
 def _create(layout: Layout, lock: WriterLock, randomness: Callable[[int], bytes]) -> None:
     files.make_folder(layout.tree)
-    make_state(layout)
+    files.make_folder(layout.state)
     with lock.held():
         if not layout.exists():
+            note_to_git(layout)
             mark(layout, randomness)

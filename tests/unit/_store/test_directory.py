@@ -62,6 +62,18 @@ def test_it_is_made_only_when_asked_for(tmp_path):
     assert opened(tmp_path / "ichor").list(MACHINE).records == ()
 
 
+def test_a_store_whose_making_was_cut_off_is_made_whole(tmp_path):
+    made(tmp_path / "whole")
+    whole = {name.removeprefix("whole/") for name in snapshot(tmp_path)}
+    for left in ((), ("lock",), ("lock", ".gitignore"), ("lock", ".gitignore", "store.json")):
+        folder = tmp_path / f"left-{len(left)}"
+        (folder / ".state").mkdir(parents=True)
+        for name in left:
+            (folder / ".state" / name).write_bytes((tmp_path / "whole" / ".state" / name).read_bytes())
+        made(folder).leases.acquire("prod", "ada", "x", 60.0)
+        assert set(snapshot(folder)) - {".state/leases/prod.json"} == whole
+
+
 def test_the_state_may_stand_elsewhere(tmp_path):
     store = made(tmp_path / "ichor", state_path=str(tmp_path / "state"))
     store.create(machine(1, {"stage": "maintenance"}))
