@@ -158,6 +158,13 @@ options:
       - Change a record that Argo CD or Flux keeps in step with git.
     type: bool
     default: false
+  take_over:
+    description:
+      - A person says that no other run uses this store. A store that was cloned, copied or lost its state folder cannot be locked until then,
+        and with this every other folder of the same tree loses its lock.
+      - Where the store can be locked already nothing changes.
+    type: bool
+    default: false
 seealso:
   - module: ichor.talos.talos_discover
 """
@@ -386,6 +393,7 @@ SPEC = Spec(
         "clear_disruption": {"type": "str"},
         "allow_delete": {"type": "bool", "default": False},
         "override": {"type": "bool", "default": False},
+        "take_over": {"type": "bool", "default": False},
     },
     groups=("store", "credentials", "plan", "timing", "fleet", "network"),
 )
@@ -402,7 +410,8 @@ def build_request(options: Options) -> Request:
     settings = cluster_settings({name: options.raw(name) for name in SETTINGS})
     return Request(ClusterEdit(
         options.text("name"), settings, absent=options.text("state") == "absent", allow_delete=options.flag("allow_delete"),
-        clear_operation=options.text("clear_operation"), clear_disruption=options.text("clear_disruption"), override=options.flag("override")))
+        clear_operation=options.text("clear_operation"), clear_disruption=options.text("clear_disruption"), override=options.flag("override"),
+        take_over=options.flag("take_over")))
 
 
 def main() -> None:

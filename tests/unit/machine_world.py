@@ -217,10 +217,19 @@ class Nodes:
 
 
 class Leases:
-    """No leases: nothing of this room takes one."""
+    """No leases: nothing of this room takes one. `foreign` says why this place cannot lock the store, until it is taken over."""
+
+    def __init__(self) -> None:
+        self.foreign = ""
 
     def read(self, name: str) -> None:
         return None
+
+    def no_lock(self) -> str:
+        return self.foreign
+
+    def take_over(self) -> None:
+        self.foreign = ""
 
 
 class Store:

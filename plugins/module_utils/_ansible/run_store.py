@@ -37,6 +37,9 @@ class ReadOnlyLeases:
     def release(self, lease: LeaseView) -> None:
         raise CheckModeWrite(f"lease {lease.name}")
 
+    def no_lock(self) -> str:
+        return self._inner.no_lock()
+
     def take_over(self) -> None:
         raise CheckModeWrite("the store would be taken over")
 

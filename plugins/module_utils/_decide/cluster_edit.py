@@ -39,6 +39,7 @@ class ClusterEdit:
     clear_operation: str = ""
     clear_disruption: str = ""
     override: bool = False
+    take_over: bool = False
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,15 @@ class ClusterSeen:
     cluster: Record | None
     machines: tuple[Record, ...] = ()
     broken: Broken | None = None
+    #: Why this place cannot lock the store, or ''.
+    no_lock: str = ""
+
+
+@dataclass(frozen=True)
+class TakeOverStore(Step):
+    """Make this place the one that locks the store: every other folder of the same tree loses its lock (section 4)."""
+
+    action: ClassVar[str] = "TakeOverStore"
 
 
 @dataclass(frozen=True)
@@ -225,6 +235,8 @@ def decide_cluster(edit: ClusterEdit, seen: ClusterSeen) -> tuple[Plan, Record |
 def _write(case: _Case) -> tuple[Plan, Record | None]:
     before = case.seen.cluster
     steps: list[Step] = []
+    if case.edit.take_over and case.seen.no_lock:
+        steps.append(TakeOverStore(case.target, f"a person says that no other run uses this store. {case.seen.no_lock}"))
     if before is None:
         record = Record(CLUSTER, case.edit.name, spec=case.spec)
         steps.append(CreateCluster(case.target, "there is no such cluster yet", settings=case.spec, record=record))

@@ -142,6 +142,9 @@ class Leases(Protocol):
     def release(self, lease: LeaseView) -> None:
         """Release if still held; never raises for a lost one."""
 
+    def no_lock(self) -> str:
+        """Why this place cannot lock the store, as a sentence, or '' where it can (section 4)."""
+
     def take_over(self) -> None:
         """Make this the place that locks the store, on a person's word: every other one has `NoLock` from then on (section 4)."""
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from .._decide.cluster_edit import ClearStatus, ClusterEdit, ClusterSeen, CreateCluster, DeleteCluster, EditCluster, decide_cluster
+from .._decide.cluster_edit import (
+    ClearStatus, ClusterEdit, ClusterSeen, CreateCluster, DeleteCluster, EditCluster, TakeOverStore, decide_cluster,
+)
 from .._model.outcome import Difference, Outcome
 from .._model.plan import Plan
 from .._model.ports import Gate, Ports, Store
@@ -32,7 +34,7 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     name = request.edit.name
     before = next((record for record in listing.records if record.name == name), None)
     broken = next((entry for entry in listing.broken if entry.name == name), None)
-    plan, record = decide_cluster(request.edit, ClusterSeen(before, store.list(MACHINE).records, broken))
+    plan, record = decide_cluster(request.edit, ClusterSeen(before, store.list(MACHINE).records, broken, store.leases.no_lock()))
     granted = gate(plan)
     if plan.refusals:
         first = plan.refusals[0]
@@ -49,6 +51,9 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
 
 
 def _write(store: Store, step: object, record: Record | None) -> Record | None:
+    if isinstance(step, TakeOverStore):
+        store.leases.take_over()
+        return record
     if isinstance(step, CreateCluster):
         return store.create(step.record)
     if isinstance(step, EditCluster):

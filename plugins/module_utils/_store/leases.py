@@ -86,6 +86,16 @@ class DirectoryLeases:
                 if now is not None and now.view.version == lease.version:
                     files.remove(self._layout.lease(lease.name))
 
+    def no_lock(self) -> str:
+        """Why this state folder does not lock the tree, or ''."""
+        try:
+            refuse_no_lock(self._layout)
+        except TalosError as error:
+            if error.reason != "NoLock":
+                raise
+            return error.message
+        return ""
+
     def take_over(self) -> None:
         """Make this state folder the one that locks the tree. The tree's id changes, so that every other folder of the same
         tree loses its lock as soon as it sees the tree."""

@@ -81,3 +81,13 @@ def test_check_mode_writes_nothing_and_shows_what_would_be() -> None:
     assert store.writes == [] and record.uid and record.spec["endpoint"] == "https://10.9.0.1:6443"
     gone = edit(ports(None, Store(cluster()), check=True), absent=True, allow_delete=True)
     assert gone.would_delete == (Ref(CLUSTER, "prod"),)
+
+
+def test_a_store_is_taken_over_once_and_only_when_it_cannot_be_locked() -> None:
+    store = Store(cluster())
+    store.leases.foreign = "The tree carries no store id."
+    planned = edit(ports(None, store, check=True), take_over=True)
+    assert [step.action for step in planned.plan.steps] == ["TakeOverStore"] and store.leases.foreign
+    done = edit(ports(None, store), take_over=True)
+    assert done.plan.id == planned.plan.id and done.executed and not store.leases.foreign
+    assert not edit(ports(None, store), take_over=True).plan.steps
