@@ -168,7 +168,7 @@ plan:
       type: list
       elements: str
 plan_id:
-  description: Hash of the plan. Equal plans have equal ids; give it to O(expect_plan_id) to run this plan and no other.
+  description: Hash of the plan. Equal plans have equal ids.
   returned: always
   type: str
 machines:

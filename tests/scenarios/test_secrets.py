@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import base64
+import functools
 import json
 import os
 import shlex
@@ -47,13 +48,14 @@ def leaves(node: object, key: str = "") -> Iterator[str]:
         yield node
 
 
+@functools.cache
 def needles() -> list[bytes]:
     """Every secret of the configuration and the bundle, in every form."""
     found: set[str] = set()
     texts = [generated("controlplane"), (VECTORS / "secrets.yaml").read_text(encoding="utf-8")]
     for document in (document for text in texts for document in yaml.safe_load_all(text)):
         found.update(leaves(document))
-    assert len(found) >= 10
+    assert len(found) >= 9
     for secret in tuple(found):
         try:
             clear = base64.b64decode(secret, validate=True).decode("ascii")

@@ -40,7 +40,8 @@ def case(role: str, *, machine: Mapping[str, object] | None = None, status: Mapp
          config: bytes | None = None, stored: bool = True) -> Provisioning:
     """The observation. `status` is added to a never-sent machine's; `machine` and `cluster` to the specs."""
     own = {"stage": "maintenance", "maintenanceFingerprint": "FP-one", "maintenanceFingerprintAt": "2023-11-14T00:00:00Z", **(status or {})}
-    record = w.machine_record("m1", 1, role, status={key: value for key, value in own.items() if value is not None}, **(machine or {}))  # type: ignore[arg-type]
+    record = w.machine_record("m1", 1, role, status={key: value for key, value in own.items() if value is not None},
+                              **(machine or {}))  # type: ignore[arg-type]
     record = replace(record, annotations=dict(annotations or {}))
     spec = dict(cluster or {})
     count = spec.pop("count", 3)

@@ -172,6 +172,7 @@ def test_what_was_written_is_not_written_again(told: tuple[Answer, ...], records
         elif isinstance(step, RefreshPin) and step.change is not None:
             changes.append(step.change)
     for change in changes:
-        after[change.ref.name] = replace(after[change.ref.name], status=dict(change.applied(dict(after[change.ref.name].status), NOW)))  # type: ignore[arg-type]
+        after[change.ref.name] = replace(after[change.ref.name],
+                                         status=dict(change.applied(dict(after[change.ref.name].status), NOW)))  # type: ignore[arg-type]
     again = decide(told, tuple(after.values()), 100)
     assert again.plan.steps == ()

@@ -18,7 +18,8 @@ WORDS = ("a", "b1", "eth0", "node-1", "x.example.com", "data", "10.0.0.1", "on",
          "10.0.0.0/8", "2001:db8::1", "null", "~", "2020-01-01", "x" * 140, "l1\nl2", "tab\tx", "it's", "say \"hi\"", "1e3", ".5", "=", "<<")
 ADDRESSES = ("10.0.0.1", "0.0.0.0", "2001:DB8::1", "fe80::1", "::", "::ffff:1.2.3.4", "192.168.1.300", "1.2.3", "")
 PREFIXES = ("10.0.0.0/8", "10.1.2.3/16", "2001:DB8::/32", "0.0.0.0/0", "fd00::1/64", "10.0.0.0/33", "10.0.0.0", "")
-URLS = ("https://a.example.com", "https://a.example.com:6443/x?y=1#z", "http://10.0.0.1:5000/v2/", "tcp://1.2.3.4:514/", "HTTPS://A.B/%7Euser", "https://u:p@h/",
+URLS = ("https://a.example.com", "https://a.example.com:6443/x?y=1#z", "http://10.0.0.1:5000/v2/", "tcp://1.2.3.4:514/", "HTTPS://A.B/%7Euser",
+        "https://u:p@h/",
         "grpc://x/", "https://[fd00::1]:6443", "nonsense", "https://h:99999", "", "/only/path", "https://a b/", "udp://h:1?x", "https://h?")
 SIZES = ("10GB", "10GiB", "1.5 GiB", "1 gib", "100", "-5GB", "10XB", "", "1,000MB", "5Ti")
 EXPRESSIONS = ('disk.dev_path == "/dev/sda"', "disk.size > 10u * GB && !disk.readonly", "true", "", "system_disk", 'disk.transport == "nvme"')

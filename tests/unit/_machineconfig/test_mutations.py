@@ -14,7 +14,9 @@ import time
 
 import pytest
 
-from ansible_collections.ichor.talos.plugins.module_utils._machineconfig import authorities, bring, compare, documents, patch, secrets, shown, validate, yaml_write
+from ansible_collections.ichor.talos.plugins.module_utils._machineconfig import (
+    authorities, bring, compare, documents, patch, secrets, shown, validate, yaml_write,
+)
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.problem import ConfigProblem
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.schema import VERSIONS
 from tests.vectors_config import HERE, rows
@@ -22,9 +24,12 @@ from tests.vectors_config import HERE, rows
 from .inputs import Inputs
 
 COUNT = int(os.environ.get("ICHOR_MUTATIONS", "2000"))
-PIECES = ("", " ", "\n", "\t", ":", ": ", "- ", "#", "'", '"', "{", "}", "[", "]", "&a ", "*a", "!!int ", "!x ", "|\n", ">\n", "---\n", "...\n", "<<: ", "$patch: delete\n",
-          "null", "~", "true", "1e999", "0x", "-", "\u2028", "\x00", "\ufeff", "é", "999999999999999999999", "2020-01-01", "a" * 300, "%", "@", "`", "? ", "\\", "\r\n", "key: ")
-SOURCES = [row["output"] for row in list(rows(HERE, "generate.jsonl"))[::17]] + [text for row in list(rows(HERE, "patch.jsonl"))[::9] for text in row["patches"]]
+PIECES = ("", " ", "\n", "\t", ":", ": ", "- ", "#", "'", '"', "{", "}", "[", "]", "&a ", "*a", "!!int ", "!x ", "|\n", ">\n", "---\n", "...\n",
+          "<<: ", "$patch: delete\n",
+          "null", "~", "true", "1e999", "0x", "-", "\u2028", "\x00", "\ufeff", "é", "999999999999999999999", "2020-01-01", "a" * 300, "%", "@", "`",
+          "? ", "\\", "\r\n", "key: ")
+SOURCES = [row["output"] for row in list(rows(HERE, "generate.jsonl"))[::17]] + [text for row in list(rows(HERE,
+                                                                                                           "patch.jsonl"))[::9] for text in row["patches"]]
 
 
 def mutated(source: random.Random, text: str) -> str:

@@ -75,7 +75,8 @@ class TestPlaces:
         assert caught.value.path == "cni.preset"
 
     def test_registries(self, version: str) -> None:
-        found = changed(version, {"registries": {"mirrors": {"docker.io": {"endpoints": ["https://a", "https://b"], "overridePath": True, "skipFallback": True}}}})
+        found = changed(version, {"registries": {"mirrors": {"docker.io": {"endpoints": ["https://a", "https://b"], "overridePath": True,
+                                                                           "skipFallback": True}}}})
         head = "RegistryMirrorConfig/docker.io: "
         assert found == {f"{head}name": "docker.io", f"{head}endpoints.0.url": "https://a", f"{head}endpoints.0.overridePath": True,
                          f"{head}endpoints.1.url": "https://b", f"{head}endpoints.1.overridePath": True, f"{head}skipFallback": True}
@@ -91,13 +92,15 @@ class TestPlaces:
         assert found == ({"v1alpha1: cluster.allowSchedulingOnControlPlanes": True} if version in OLD else {
             "KubeNodeConfig: taints.[node-role.kubernetes.io/control-plane]": None})
 
-    @pytest.mark.parametrize("field", [{"controlPlane": {"count": 3}}, {"discovery": {"addresses": ["10.0.0.5"]}}, {"driftPolicy": "report"}, {"hold": "shutdown"}])
+    @pytest.mark.parametrize("field", [{"controlPlane": {"count": 3}}, {"discovery": {"addresses": ["10.0.0.5"]}}, {"driftPolicy": "report"},
+                                       {"hold": "shutdown"}])
     def test_fields_of_a_cluster_that_change_nothing(self, version: str, field: dict[str, Any]) -> None:
         assert changed(version, field) == {}
         assert render.render(given(version, field)).inputs_hash == render.render(given(version)).inputs_hash
 
     @pytest.mark.parametrize(("wish", "booted", "secure"), [
-        ("Required", None, True), ("Required", False, True), ("Preferred", True, True), ("Preferred", False, False), ("Preferred", None, False), ("Off", True, False),
+        ("Required", None, True), ("Required", False, True), ("Preferred", True, True), ("Preferred", False, False), ("Preferred", None, False),
+        ("Off", True, False),
     ])
     def test_secure_boot(self, version: str, wish: str, booted: bool | None, secure: bool) -> None:
         found = changed(version, {"secureBoot": wish}, secure_boot=booted)
@@ -109,7 +112,8 @@ class TestPlaces:
         assert changed(version, None, {"hostname": "cp-1"}) == {"HostnameConfig: auto": "off", "HostnameConfig: hostname": "cp-1"}
 
     def test_labels_and_taints(self, version: str) -> None:
-        found = changed(version, None, {"labels": {"a.b/c": "d", "e": ""}, "taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}, {"key": "l", "effect": "NoExecute"}]})
+        found = changed(version, None, {"labels": {"a.b/c": "d", "e": ""},
+                                        "taints": [{"key": "k", "value": "v", "effect": "NoSchedule"}, {"key": "l", "effect": "NoExecute"}]})
         labels, taints = ("v1alpha1: machine.nodeLabels.", "v1alpha1: machine.nodeTaints.") if version in OLD else (
             "KubeNodeConfig: labels.", "KubeNodeConfig: taints.")
         assert found == {f"{labels}[a.b/c]": "d", f"{labels}e": '""', f"{taints}k": "v:NoSchedule", f"{taints}l": "NoExecute"}
@@ -167,7 +171,8 @@ class TestPlaces:
     def test_primary_link_static(self, version: str) -> None:
         primary = {"interface": "eth0", "addresses": ["10.0.0.5/24", "FD00::5/64"], "gateway": "10.0.0.1", "nameservers": ["10.0.0.53"]}
         found = changed(version, None, {"network": {"primary": primary}})
-        assert found == {"LinkConfig/eth0: name": "eth0", "LinkConfig/eth0: addresses.0.address": "10.0.0.5/24", "LinkConfig/eth0: addresses.1.address": "fd00::5/64",
+        assert found == {"LinkConfig/eth0: name": "eth0", "LinkConfig/eth0: addresses.0.address": "10.0.0.5/24",
+                         "LinkConfig/eth0: addresses.1.address": "fd00::5/64",
                          "LinkConfig/eth0: routes.0.gateway": "10.0.0.1", "ResolverConfig: nameservers.0.address": "10.0.0.53"}
 
     def test_primary_link_by_mac_with_a_vlan(self, version: str) -> None:
@@ -194,7 +199,8 @@ class TestPlaces:
 @pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("primary", [
     {"interface": "a", "mac": "00:11:22:33:44:55"}, {"addresses": ["10.0.0.5/24"]}, {"vlan": 5}, {"interface": "a", "dhcp": True, "addresses": ["10.0.0.5/24"]},
-    {"interface": "a", "addresses": ["10.0.0.5"]}, {"interface": "a", "addresses": ["10.0.0.5/24"], "gateway": "x"}, {"interface": "a", "nameservers": ["dns.example.com"]},
+    {"interface": "a", "addresses": ["10.0.0.5"]}, {"interface": "a", "addresses": ["10.0.0.5/24"], "gateway": "x"},
+    {"interface": "a", "nameservers": ["dns.example.com"]},
 ])
 def test_a_primary_link_that_says_two_things_is_refused(version: str, primary: dict[str, Any]) -> None:
     with pytest.raises(ConfigProblem) as caught:
@@ -203,8 +209,10 @@ def test_a_primary_link_that_says_two_things_is_refused(version: str, primary: d
 
 
 @pytest.mark.parametrize(("cluster", "path"), [
-    ({"endpoint": "http://10.0.0.1:6443"}, "endpoint"), ({"endpoint": ""}, "endpoint"), ({"endpoint": "https://"}, "endpoint"), ({"kubernetesVersion": "latest"}, "kubernetesVersion"),
-    ({"registries": {"mirrors": {"a": {"endpoints": ["http://[::1"]}}}}, "registries.mirrors.a.endpoints"), ({"install": {"diskSelector": {"size": ""}}}, "install.diskSelector"),
+    ({"endpoint": "http://10.0.0.1:6443"}, "endpoint"), ({"endpoint": ""}, "endpoint"), ({"endpoint": "https://"}, "endpoint"),
+    ({"kubernetesVersion": "latest"}, "kubernetesVersion"),
+    ({"registries": {"mirrors": {"a": {"endpoints": ["http://[::1"]}}}}, "registries.mirrors.a.endpoints"),
+    ({"install": {"diskSelector": {"size": ""}}}, "install.diskSelector"),
 ])
 def test_wrong_clusters_name_the_field(cluster: dict[str, Any], path: str) -> None:
     with pytest.raises(ConfigProblem) as caught:
@@ -259,7 +267,8 @@ def test_the_machines_record_wins_over_patches(version: str) -> None:
     ]
     documents.append({"machine": {"install": {"disk": "/dev/patched", "image": "patched:v1"}}} if version in OLD else {
         "apiVersion": "v1alpha1", "kind": "UnattendedInstallConfig", "installer": {"image": "patched:v1"}, "provisioning": {"diskSelector": {"match": "true"}}})
-    machine = {"hostname": "cp-1", "install": {"disk": "/dev/vda"}, "network": {"primary": {"interface": "eth0", "addresses": ["10.0.0.5/24"], "nameservers": ["1.1.1.1"]}}}
+    machine = {"hostname": "cp-1", "install": {"disk": "/dev/vda"},
+               "network": {"primary": {"interface": "eth0", "addresses": ["10.0.0.5/24"], "nameservers": ["1.1.1.1"]}}}
     config = render.render(given(version, None, machine, (record("p", documents),))).config
     assert _data(config, "HostnameConfig")["hostname"] == "cp-1"
     assert _data(config, "LinkConfig", "eth0") == {"name": "eth0", "mtu": 9000, "addresses": [{"address": "10.0.0.5/24"}]}
@@ -282,7 +291,8 @@ def test_the_host_name_where_a_patch_removed_its_document(version: str) -> None:
 
 
 @pytest.mark.parametrize(("version", "documents", "words"), [
-    ("1.14", [{"machine": {"network": {"hostname": "a"}}}], "hostname is already set"), ("1.14", [{"cluster": {"apiServer": {"certSANs": ["a"]}}}], "already set"),
+    ("1.14", [{"machine": {"network": {"hostname": "a"}}}], "hostname is already set"),
+    ("1.14", [{"cluster": {"apiServer": {"certSANs": ["a"]}}}], "already set"),
     ("1.13", [{"machine": {"foo": 1}}], "foo"), ("1.12", [{"apiVersion": "v1alpha1", "kind": "KubeletConfig"}], "1.14 on"),
     ("1.14", [{"machine": {"nodeLabels": {"x": {"$patch": "delete"}}}}], "nothing to delete"), ("1.14", [{"machine": {"$patch": "delete"}}], "machine"),
     ("1.13", [{"machine": {"type": ["x"]}}], "text"),
@@ -298,10 +308,12 @@ def test_a_patch_that_cannot_render_is_refused_with_its_name(version: str, docum
 def test_equal_inputs_give_equal_bytes_in_another_process_too(version: str) -> None:
     code = (
         "from tests.unit._machineconfig.test_render import given, record, render; import sys;"
-        f"r = render.render(given({version!r}, None, {{'hostname': 'cp-1', 'labels': {{'b': 'x', 'a': 'y'}}}}, (record('p', [{{'machine': {{'sysctls': {{'z': 1, 'a': 2}}}}}}]),)));"
+        f"r = render.render(given({version!r}, None, {{'hostname': 'cp-1', 'labels': {{'b': 'x', 'a': 'y'}}}}, (record('p', "
+        f"[{{'machine': {{'sysctls': {{'z': 1, 'a': 2}}}}}}]),)));"
         "print(r.sha256, r.inputs_hash)"
     )
-    done = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env={**_environment(), "PYTHONHASHSEED": seed}).stdout for seed in "13"]
+    done = [subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                           env={**_environment(), "PYTHONHASHSEED": seed}).stdout for seed in "13"]
     machine = {"labels": {"a": "y", "b": "x"}, "hostname": "cp-1"}
     here = render.render(given(version, None, machine, (record("p", [{"machine": {"sysctls": {"a": 2, "z": 1}}}]),)))
     assert done[0] == done[1] == f"{here.sha256} {here.inputs_hash}\n"
@@ -317,8 +329,10 @@ def test_the_hash_of_the_inputs_changes_with_each_of_them(version: str) -> None:
     base = given(version)
     seen = {render.inputs_hash(base)}
     others = [
-        given(version, {"certSANs": ["x"]}), given(version, None, {"hostname": "x"}), given(version, bundle=OLD_BUNDLE), given(version, {"secureBoot": "Required"}),
-        given(version, patches=(record("p", sysctl("1")),)), given(version, patches=(record("q", sysctl("1")),)), dataclasses.replace(base, cluster_name="other"),
+        given(version, {"certSANs": ["x"]}), given(version, None, {"hostname": "x"}), given(version, bundle=OLD_BUNDLE),
+        given(version, {"secureBoot": "Required"}),
+        given(version, patches=(record("p", sysctl("1")),)), given(version, patches=(record("q", sysctl("1")),)),
+        dataclasses.replace(base, cluster_name="other"),
         given(version, {"kubernetesVersion": "1.35.1"}),
     ]
     seen.update(render.inputs_hash(other) for other in others)
@@ -366,7 +380,8 @@ def test_links_that_are_not_there() -> None:
 
 
 @pytest.mark.parametrize(("talos", "kubernetes", "words"), [
-    ("v1.12.0", "1.36.0", "too new"), ("v1.12.0", "1.35.9", ""), ("v1.13.9", "1.30.0", "too old"), ("v1.14.0", "v1.37.0-rc.0", ""), ("v1.14.0", "1.38.0", "too new"),
+    ("v1.12.0", "1.36.0", "too new"), ("v1.12.0", "1.35.9", ""), ("v1.13.9", "1.30.0", "too old"), ("v1.14.0", "v1.37.0-rc.0", ""),
+    ("v1.14.0", "1.38.0", "too new"),
     ("v1.15.0", "1.99.0", ""), ("v1.14.0", "latest", ""),
 ])
 def test_which_kubernetes_goes_with_which_talos(talos: str, kubernetes: str, words: str) -> None:
@@ -389,6 +404,7 @@ def test_the_table_of_places_names_every_field_of_the_records() -> None:
     told = {(place.record, place.field.split(".")[0].split("[")[0].split(":")[0]) for place in places.PLACES}
     missing = {("TalosCluster", name) for name in schema_cluster.CLUSTER_SPEC.fields} - told
     missing |= {("TalosMachine", name) for name in schema_machine.MACHINE_SPEC.fields} - told - {
-        ("TalosMachine", name) for name in ("clusterRef", "identity", "endpoint", "approvalState", "approvedBy", "approvedVia", "approvedAt", "acceptedFingerprint",
+        ("TalosMachine", name) for name in ("clusterRef", "identity", "endpoint", "approvalState", "approvedBy", "approvedVia", "approvedAt",
+                                            "acceptedFingerprint",
                                             "approvedDisk")}
     assert missing == set()
