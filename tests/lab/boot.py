@@ -100,6 +100,7 @@ class Boot:
             task.cancel()
         if self.endpoint is not None:
             self.endpoint.kill()
+            self.node.observe()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     def over(self, outcome: str) -> None:
@@ -250,6 +251,8 @@ class Boot:
     async def _switch_listener(self) -> None:
         """apid restarts with the cluster's CA; an open stream holds that up for the whole grace time."""
         if self.endpoint is not None:
+            self.endpoint.close_listener()
+            self.node.observe()
             await self.endpoint.stop(self.clock.real(GRACE_SECONDS))
         await self.open_configured()
 
@@ -279,6 +282,7 @@ class Boot:
         if fresh is not None:
             self._identity = fresh
             self.node.note("reissued", why=why, fingerprint=fresh.leaf.fingerprint)
+            self.node.observe()
 
     @property
     def leaf(self) -> certificates.Leaf | None:
@@ -297,6 +301,8 @@ class Boot:
         """The orderly end of apid in a reboot."""
         self.events.end()
         if self.endpoint is not None:
+            self.endpoint.close_listener()
+            self.node.observe()
             await self.endpoint.stop(self.clock.real(1.0))
 
     # -- what others see
@@ -335,6 +341,7 @@ class Boot:
             self.resources.put("MachineStatuses.runtime.talos.dev", "machine", spec, owner="runtime.MachineStatusController")
             self.events.machine_status(specs.STAGES[self.stage], self.ready, self.unmet)
         self._moved.set()
+        self.node.observe()
 
     def parse(self, raw: bytes) -> Config | None:
         try:

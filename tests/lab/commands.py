@@ -59,6 +59,14 @@ class Commands:
     async def do_state(self, node: str) -> dict[str, Any]:
         return self._node(node).state()
 
+    async def do_trace(self, node: str) -> list[Any]:
+        """What a client could see of a node, change by change, with lab seconds."""
+        return list(self._node(node).trace)
+
+    async def do_clock_now(self) -> float:
+        """Now, in the lab seconds of `trace`."""
+        return asyncio.get_running_loop().time() * self.world.clock.speed
+
     async def do_settled(self, seconds: float = 30.0) -> None:
         await settled(self.world, seconds)
 
@@ -66,6 +74,13 @@ class Commands:
         if speed <= 0:
             raise ValueError("speed must be greater than zero")
         self.world.clock.speed = speed
+
+    async def do_silence(self, seconds: float) -> None:
+        """How long a silent connection is kept; holds for listeners that are opened from now on, and for those that are open."""
+        self.world.silence_seconds = seconds
+        for node in self.world.nodes.values():
+            if node.boot is not None and node.boot.endpoint is not None:
+                node.boot.endpoint.silence_seconds = seconds
 
     async def do_timings(self, **values: float) -> dict[str, float]:
         known = {item.name for item in fields(self.world.timings)}

@@ -84,6 +84,7 @@ class EtcdService:
                     await self.boot.sleep(timings.learner_named)
                 member.name = self.boot.hostname
                 member.client_url = etcd.client_url(self.boot.node.address)
+                self.boot.node.world.observe()
             await self._watch(data)
             self.running = False
             self.member_visible = False
@@ -142,6 +143,7 @@ class EtcdService:
                 return
             if cluster.quorum():
                 cluster.promote(identifier)
+                self.boot.node.world.observe()
             await self.boot.sleep(timings.promotion)
 
     async def _watch(self, data: EtcdData) -> None:
@@ -176,4 +178,5 @@ class EtcdService:
                 raise EtcdError(f"failed to remove member {data.member}: {error}") from error
         self.stop()
         self.boot.node.storage.etcd = None
+        self.boot.node.world.observe()
         self.boot.refresh()

@@ -57,6 +57,7 @@ class Node:
         self.director = Director(self)
         self._life: asyncio.Task[None] | None = None
         self._holds: dict[str, asyncio.Event] = {}
+        self.trace: list[tuple[float, dict[str, Any]]] = []
 
     # -- time and notes
 
@@ -92,6 +93,7 @@ class Node:
         life, self._life = self._life, None
         if self.boot is not None and self.boot.endpoint is not None:
             self.boot.endpoint.kill()
+        self.observe()
         if life is not None:
             life.cancel()
             await asyncio.gather(life, return_exceptions=True)
@@ -186,6 +188,38 @@ class Node:
             self.storage.wipe(label)
         self.storage.wiped_disks.extend(request.user_disks)
         self.note("wiped", labels=list(request.labels), system=request.system, disks=list(request.user_disks))
+
+    # -- what a client can see
+
+    def observe(self) -> None:
+        """Appends to the trace when something that a client can see has changed. Times are lab seconds."""
+        seen = self._visible()
+        if not self.trace or self.trace[-1][1] != seen:
+            self.trace.append((asyncio.get_running_loop().time() * self.world.clock.speed, seen))
+
+    def _visible(self) -> dict[str, Any]:
+        boot = self.boot
+        last = dict(self.trace[-1][1]) if self.trace else {}
+        endpoint = boot.endpoint if boot is not None else None
+        if boot is None or endpoint is None or not endpoint.listening or boot.leaf is None:
+            return {**last, "tcp": "connection refused", "tls": None, "leaf": None}
+        certificate = boot.leaf.certificate
+        names = f"subject={certificate.subject.rfc4514_string()} issuer={certificate.issuer.rfc4514_string()}"
+        seen: dict[str, Any] = {
+            "tcp": "accepted", "tls": "no client certificate asked" if boot.in_maintenance else "wants client certificate",
+            "leaf": f"{boot.leaf.fingerprint} {names}", "stage": boot.stage, "ready": boot.ready,
+            "unmet": [f"{item['name']}: {item['reason']}" for item in boot.unmet],
+        }
+        for name in ("etcd", "trustd"):
+            service = boot.services.get(name)
+            seen[name] = f"{service.state}/{service.health}" if service is not None else "absent"
+        seen["unattended-install"] = boot.install_phase or "NOT_FOUND"
+        cluster = self.storage.etcd.cluster if self.storage.etcd is not None and boot.etcd.running else None
+        if cluster is not None and cluster.quorum():
+            seen["etcd-members"] = sorted((member.name or "<unstarted>") + ("(learner)" if member.learner else "") for member in cluster.members.values())
+        else:
+            seen["etcd-members"] = last.get("etcd-members")
+        return seen
 
     # -- holding a sequence at a phase, for faults
 

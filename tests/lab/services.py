@@ -72,7 +72,7 @@ class Services:
         return service is not None and service.state == "Running" and service.health == "healthy"
 
     def set(self, name: str, state: str, text: str, health: str | None = None) -> None:
-        """One step of a service; leaving Running makes its health unknown or, when it was known, unhealthy."""
+        """One step of a service. The events of one that leaves Running call its health unknown, the list calls it unhealthy."""
         now = self._now()
         service = self.all.get(name)
         if service is None:
@@ -83,7 +83,10 @@ class Services:
             service.changed = now
             service.last_message = "" if health in ("healthy", "unknown") else service.last_message
         service.history.append((text, state, now))
-        self._events.service(name, state, text, service.health_message())
+        shown = service.health_message()
+        if state in ("Stopping", "Finished", "Waiting") and service.health == "unhealthy":
+            shown = Service(name, changed=service.changed).health_message()
+        self._events.service(name, state, text, shown)
         self._changed()
 
     def check(self, name: str, healthy: bool, text: str = "") -> None:
@@ -129,8 +132,6 @@ class Services:
         self.set(name, "Finished", "Service finished successfully")
 
     def leave(self, name: str, state: str, text: str) -> None:
-        """Out of Running: a health that was known turns to unhealthy."""
-        service = self.all[name]
-        known = service.health != "unknown"
-        service.last_message = "service not running" if known else ""
-        self.set(name, state, text, "unhealthy" if known else None)
+        """Out of Running, or out of the wait for a restart."""
+        self.all[name].last_message = "service not running"
+        self.set(name, state, text, "unhealthy")

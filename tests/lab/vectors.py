@@ -22,11 +22,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+from tests.lab import vector_timelines, vector_tls
 from tests.lab.control import Lab
 from tests.lab.vector_configs import Configs
 from tests.lab.vector_match import Mismatch
 from tests.lab.vector_rows import Runner, is_mutating, left_out, reason_to_leave_out
-from tests.lab.vector_stage import STATES, Stage, with_second
+from tests.lab.vector_stage import STATES, Stage, apid_unchecked, with_second
 
 OWN = Path(__file__).resolve().parents[1] / "vectors" / "protocol"
 SPEED = 40.0
@@ -85,13 +86,16 @@ class Session:
         self._count = itertools.count(1)
 
     def stage(self, row: dict[str, Any]) -> Stage:
-        stage = Stage(self.lab, f"s{next(self._count)}", row["talos"], self.configs, self.address)
+        stage = self.empty_stage(row["talos"])
         try:
             STATES[row["state"]](stage, row)
         except BaseException:
             stage.close()
             raise
         return stage
+
+    def empty_stage(self, talos: str) -> Stage:
+        return Stage(self.lab, f"s{next(self._count)}", talos, self.configs, self.address)
 
     def variant(self, row: dict[str, Any]) -> tuple[str, ...] | None:
         """What rows have to have in common to share a stage; None for a stage of its own."""
@@ -107,7 +111,8 @@ class Session:
             return None
         two = with_second(row)
         clean = group == "apply" and "-0,0 +" in str(row["responses"])
-        return (row["talos"], row["state"], str(two), str(group == "apply" and row["state"] == "maintenance"), str(clean), str("took-over" in row["id"]))
+        return (row["talos"], row["state"], str(two), str(apid_unchecked(row)), str(group == "apply" and row["state"] == "maintenance"), str(clean),
+                str("took-over" in row["id"]))
 
     def run(self, row: dict[str, Any]) -> None:
         variant = self.variant(row)
@@ -150,6 +155,25 @@ def protocol(folder: Path, session: Session, wanted: Callable[[dict[str, Any]], 
                     traceback.print_exc()
 
 
+def connections(folder: Path, session: Session, wanted: Callable[[dict[str, Any]], bool]) -> None:
+    session.lab.silence(seconds=vector_tls.SILENCE)
+    kept: dict[tuple[str, str], Stage] = {}
+    for row in read(folder / "tls.jsonl"):
+        if not wanted(row):
+            continue
+        kind = f"tls {row['talos']}"
+        try:
+            key = (row["talos"], row["state"])
+            if key not in kept:
+                kept[key] = session.stage({**row, "responses": [], "metadata": [], "request": {}, "messages": 0})
+            vector_tls.run(kept[key], row)
+            session.report.passed[kind] += 1
+        except Mismatch as mismatch:
+            session.report.fail(kind, row["id"], str(mismatch)[:600])
+        except Exception as error:
+            session.report.fail(kind, row["id"], f"{type(error).__name__}: {error}")
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.lab.vectors", description=__doc__)
     parser.add_argument("folder", nargs="?", default=str(OWN))
@@ -171,6 +195,10 @@ def main() -> int:
         session = Session(lab, configs, report)
         if "protocol" in kinds:
             protocol(folder, session, wanted)
+        if "tls" in kinds:
+            connections(folder, session, wanted)
+        if "timelines" in kinds:
+            vector_timelines.run(folder, session, wanted)
         report_errors(lab, report)
     report.print()
     return 1 if report.failed else 0

@@ -154,6 +154,13 @@ class World:
     def etcd_started(self, node: Node) -> None:
         if node.storage.etcd is not None:
             self._members[node.storage.etcd.member] = node.name
+            self.observe()
+
+    def observe(self) -> None:
+        """After a change of an etcd cluster, which every member shows."""
+        for node in self.nodes.values():
+            if node.storage.etcd is not None:
+                node.observe()
 
     def member_alive(self, member: int) -> bool:
         node = self.nodes.get(self._members.get(member, ""))
