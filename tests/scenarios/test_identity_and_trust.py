@@ -6,135 +6,137 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
 from tests.lab.control import Lab
-from tests.scenarios.playing import Project, lab_of, machine, network_of, tree_hash, writes
+from tests.scenarios.playing import Project, lab_of, machine, network_of, writes
 from tests.scenarios.sending import cluster
 
 NETWORK = network_of(__name__)
-ONE, TWO = "prod-5a1f0c3e", "prod-7be2944d"
-FIRST, SECOND = machine(1, NETWORK, "5a1f0c3e"), machine(2, NETWORK, "7be2944d")
-BOARD = {**machine(3, NETWORK, "03000200")["machine"], "uuid": "03000200-0400-0500-0006-000700080009"}
-NODES = {"one": FIRST, "two": SECOND, "weak": {"address": f"{NETWORK}.3", "machine": BOARD}}
+HEADS = {"first": "5a1f0c3e", "second": "7be2944d", "twinned": "c09d61aa", "mover": "d1e2f3a4", "redirected": "e0ddba11", "loser": "f00dcafe",
+         "goner": "0badc0de"}
+NAMES = {node: f"prod-{head}" for node, head in HEADS.items()}
+BOARD = {**machine(8, NETWORK, "03000200")["machine"], "uuid": "03000200-0400-0500-0006-000700080009"}
+NODES = {node: machine(number, NETWORK, head) for number, (node, head) in enumerate(HEADS.items(), 1)}
 DISCOVER = {"name": "Discover", "ichor.talos.talos_discover": {"cluster": "prod"}}
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    yield from lab_of(NODES)
+    yield from lab_of({**NODES, "weak": {"address": f"{NETWORK}.8", "machine": BOARD}})
 
 
-@pytest.fixture
-def project(lab: Lab, tmp_path: Path) -> Project:
-    """A store with a cluster and what the first discovery found."""
-    project = Project(tmp_path / "project")
-    project.play("begin", [cluster(NETWORK), DISCOVER])
+@pytest.fixture(scope="module")
+def project(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    """A store with what the first discovery found; each test has a machine of its own in it."""
+    project = Project(tmp_path_factory.mktemp("trust") / "project")
+    project.play("begin", [cluster(NETWORK, discovery={"ranges": [f"{NETWORK}.1-{NETWORK}.20"]}), DISCOVER])
     return project
 
 
 def spec(project: Project, name: str) -> dict[str, Any]:
-    return yaml.safe_load((project.store / "machines" / f"{name}.yaml").read_text(encoding="utf-8"))["spec"]
+    """What people wrote of a machine."""
+    return dict(yaml.safe_load((project.store / "machines" / f"{name}.yaml").read_text(encoding="utf-8"))["spec"])
 
 
-def weak_name(project: Project) -> str:
-    (path,) = (project.store / "machines").glob("weak-*.yaml")
-    return path.stem
+def approve(task: str, name: str, **more: Any) -> dict[str, Any]:
+    options = {"machine": name, "role": "worker", "install": {"disk": "/dev/sda"}, **more}
+    return {"name": task, "ichor.talos.talos_machine_approval": options, "ignore_errors": True}
 
 
-def approve(name: str, **more: Any) -> dict[str, Any]:
-    return {"name": "Approve", "ichor.talos.talos_machine_approval": {"machine": name, "role": "worker", "install": {"disk": "/dev/sda"}, **more}}
+def edit(task: str, name: str, **more: Any) -> dict[str, Any]:
+    return {"name": task, "ichor.talos.talos_machine": {"machine": name, **more}, "ignore_errors": True}
 
 
-def edit(name: str, **more: Any) -> dict[str, Any]:
-    return {"name": "Edit", "ichor.talos.talos_machine": {"machine": name, **more}}
+def look(task: str, *addresses: str) -> dict[str, Any]:
+    return {"name": task, "ichor.talos.talos_discover": {"cluster": "prod", "addresses": list(addresses)}}
+
+
+def info(task: str, name: str) -> dict[str, Any]:
+    return {"name": task, "ichor.talos.talos_machine_info": {"machine": name}}
 
 
 def test_a_weak_identity_is_resolved_by_a_person_and_accepted_by_name(lab: Lab, project: Project) -> None:
-    name = weak_name(project)
-    unresolved = project.play("unresolved", [approve(name, accept_weak_identity=True)], rc=2)
-    assert unresolved["Approve"]["reason"] == "WeakIdentityUnresolved"
-    unaccepted = project.play("unaccepted", [edit(name, identity={"serial": BOARD["serial"]}), approve(name)], rc=2)
-    assert unaccepted["Approve"]["reason"] == "WeakIdentity"
-    accepted = project.play("accepted", [approve(name, accept_weak_identity=True), DISCOVER])
-    assert spec(project, name)["approvalState"] == "approved" and accepted["Approve"]["changed"] is True
-    assert accepted["Discover"]["changed"] is False and weak_name(project) == name
-    assert writes(lab) == []
+    (path,) = (project.store / "machines").glob("weak-*.yaml")
+    run = project.play("weak", [
+        approve("Unresolved", path.stem, accept_weak_identity=True), edit("Resolve", path.stem, identity={"serial": BOARD["serial"]}),
+        approve("Unaccepted", path.stem), approve("Accepted", path.stem, accept_weak_identity=True), look("Look", f"{NETWORK}.8")])
+    assert (run["Unresolved"]["reason"], run["Unaccepted"]["reason"]) == ("WeakIdentityUnresolved", "WeakIdentity")
+    assert run["Accepted"]["changed"] is True and spec(project, path.stem)["approvalState"] == "approved"
+    assert run["Look"]["changed"] is False and list((project.store / "machines").glob("weak-*.yaml")) == [path]
 
 
 def test_certificates_that_rotated_after_the_approval_are_trusted_in_one_action(lab: Lab, project: Project) -> None:
-    project.play("approve", [approve(ONE), approve(TWO)])
-    for node in ("one", "two"):
+    pair = [NAMES["first"], NAMES["second"]]
+    project.play("approve", [{"name": "Approve", "ichor.talos.talos_machine_approval": {"machines": pair, "role": "worker", "install": {"disk": "/dev/sda"}}}])
+    for node in ("first", "second"):
         lab.reissue(node=node)
-    trust = {"name": "Trust", "ichor.talos.talos_machine": {"select": "[?spec.approvalState=='approved'].metadata.name", "trust": True}}
+    chosen = f"[?contains(`{json.dumps(pair)}`, metadata.name) && spec.approvalState=='approved'].metadata.name"
+    trust = {"name": "Trust", "ichor.talos.talos_machine": {"select": chosen, "trust": True}}
     planned = project.play("plan", [trust], "--check")
-    run = project.play("trust", [trust])
-    assert run.steps == planned.steps == [("TrustMachine", ONE), ("TrustMachine", TWO)]
-    assert run["Trust"]["plan_id"] == planned["Trust"]["plan_id"]
-    for name, node in ((ONE, "one"), (TWO, "two")):
-        assert spec(project, name)["acceptedFingerprint"] == lab.state(node=node)["fingerprint"]
-    assert project.play("again", [trust])["Trust"]["changed"] is False
+    run = project.play("trust", [trust, {**trust, "name": "Again"}])
+    assert planned["Trust"]["plan_id"] == run["Trust"]["plan_id"]
+    assert [step["target"] for step in run["Trust"]["plan"]] == sorted(pair) and run["Again"]["changed"] is False
+    for node in ("first", "second"):
+        assert spec(project, NAMES[node])["acceptedFingerprint"] == lab.state(node=node)["fingerprint"]
 
 
 def test_one_identity_with_two_certificates_at_once_is_recorded_nowhere_and_not_approved(lab: Lab, project: Project) -> None:
-    lab.add(name="twin", description={**FIRST, "address": f"{NETWORK}.7"})
-    before = tree_hash(project.store / "machines")
-    seen = project.play("twin", [DISCOVER])
-    assert seen["Discover"]["changed"] is False and tree_hash(project.store / "machines") == before
-    assert any(found["rule"] == "6/twin" for found in seen["Discover"]["found"])
-    assert project.play("refused", [approve(ONE)], rc=2)["Approve"]["reason"] == "TwinIdentity"
+    name, own, other = NAMES["twinned"], NODES["twinned"]["address"], f"{NETWORK}.13"
+    lab.add(name="twin", description={**NODES["twinned"], "address": other})
+    before = spec(project, name)
+    run = project.play("twin", [look("Look", own, other), approve("Refused", name)])
+    assert run["Look"]["changed"] is False and {found["rule"] for found in run["Look"]["found"]} == {"6/twin"}
+    assert run["Refused"]["reason"] == "TwinIdentity" and spec(project, name) == before
     lab.remove(node="twin")
-    cleared = project.play("cleared", [DISCOVER, approve(ONE)])
-    assert cleared["Approve"]["changed"] is True
+    assert project.play("cleared", [DISCOVER, approve("Approved", name)])["Approved"]["changed"] is True
 
 
 def test_a_machine_that_moved_is_followed_and_its_new_certificate_has_to_be_named(lab: Lab, project: Project) -> None:
-    project.play("approve", [approve(ONE)])
-    lab.move(node="one", address=f"{NETWORK}.8")
-    moved = project.play("moved", [DISCOVER, edit(ONE, trust=True)], rc=2)
-    assert [(move["what"], move["after"]) for move in moved["Discover"]["transitions"]] == [("observedEndpoint", f"{NETWORK}.8:50000")]
-    assert moved["Edit"]["reason"] == "FingerprintMismatch"
-    fingerprint = lab.state(node="one")["fingerprint"]
-    assert f"fingerprint: {fingerprint}" in moved["Edit"]["msg"]
-    project.play("named", [edit(ONE, trust=True, fingerprint=fingerprint)])
-    assert spec(project, ONE)["acceptedFingerprint"] == fingerprint and spec(project, ONE)["endpoint"] == f"{NETWORK}.1"
+    name, home, away = NAMES["mover"], NODES["mover"]["address"], f"{NETWORK}.14"
+    project.play("approve", [approve("Approve", name)])
+    lab.move(node="mover", address=away)
+    fingerprint = lab.state(node="mover")["fingerprint"]
+    run = project.play("moved", [look("Look", away), edit("Unnamed", name, trust=True), edit("Named", name, trust=True, fingerprint=fingerprint)])
+    assert [(move["what"], move["after"]) for move in run["Look"]["transitions"]] == [("observedEndpoint", f"{away}:50000")]
+    assert run["Unnamed"]["reason"] == "FingerprintMismatch" and f"fingerprint: {fingerprint}" in run["Unnamed"]["msg"]
+    assert (spec(project, name)["acceptedFingerprint"], spec(project, name)["endpoint"]) == (fingerprint, home)
 
 
-def test_a_redirected_pending_machine_is_told_at_the_approval(lab: Lab, project: Project) -> None:
-    lab.power(node="one", state="off")
-    lab.add(name="impostor", description={**FIRST, "address": f"{NETWORK}.7"})
-    told = project.play("redirected", [DISCOVER, approve(ONE)], "--check")
-    assert f"{NETWORK}.7:50000" in told.output and f"not at its spec.endpoint {NETWORK}.1" in " ".join(told.output.split())
-    project.play("discover", [DISCOVER])
-    lab.power(node="one", state="on")
-    lab.wait(node="one", stage="maintenance")
-    assert project.play("refused", [approve(ONE)], rc=2)["Approve"]["reason"] == "TwinIdentity"
+def test_a_redirected_pending_machine_is_held_against_the_node_at_its_own_address(lab: Lab, project: Project) -> None:
+    name, home, away = NAMES["redirected"], NODES["redirected"]["address"], f"{NETWORK}.15"
+    lab.power(node="redirected", state="off")
+    lab.add(name="impostor", description={**NODES["redirected"], "address": away})
+    told = project.play("redirected", [look("Look", away), approve("Approve", name)], "--check")
+    assert f"at {away}:50000 and not at its spec.endpoint {home}" in " ".join(told.output.split())
+    project.play("found", [look("Look", away)])
+    lab.power(node="redirected", state="on")
+    lab.wait(node="redirected", stage="maintenance")
+    assert project.play("refused", [approve("Refused", name)])["Refused"]["reason"] == "TwinIdentity"
 
 
 def test_lost_status_of_an_approved_machine_is_no_licence_until_a_person_trusts_it(lab: Lab, project: Project) -> None:
-    project.play("approve", [approve(ONE)])
-    (state,) = (project.store / ".state" / "machines").glob(f"{ONE}*")
+    name = NAMES["loser"]
+    project.play("approve", [approve("Approve", name)])
+    (state,) = (project.store / ".state" / "machines").glob(f"{name}*")
     state.unlink()
-    info = {"name": "Info", "ichor.talos.talos_machine_info": {"machine": ONE}}
-    lost = project.play("lost", [approve(ONE, hostname="w-1"), info], rc=2)
-    assert lost["Approve"]["reason"] == "StatusMissing"
-    shown = project.play("shown", [info])["Info"]["records"][0]
-    assert "status was lost" in shown["doing"]["what"] and "trust: true" in shown["doing"]["advice"]
-    project.play("trust", [edit(ONE, trust=True)])
-    assert "status was lost" not in project.play("after", [info])["Info"]["records"][0]["doing"]["what"]
+    run = project.play("lost", [approve("Refused", name, hostname="w-1"), info("Lost", name), edit("Trust", name, trust=True), info("Found", name)])
+    assert run["Refused"]["reason"] == "StatusMissing"
+    assert "trust: true" in run["Lost"]["records"][0]["doing"]["advice"] and "status was lost" in run["Lost"]["records"][0]["doing"]["what"]
+    assert "status was lost" not in run["Found"]["records"][0]["doing"]["what"]
 
 
 def test_a_record_is_deleted_only_when_that_is_meant_and_is_found_again_with_nothing_inherited(lab: Lab, project: Project) -> None:
-    assert project.play("unmeant", [edit(ONE, state="absent")], rc=2)["Edit"]["reason"] == "DeleteNotAllowed"
-    project.play("approve", [approve(ONE)])
-    project.play("deleted", [edit(ONE, state="absent", allow_delete=True)])
-    assert not (project.store / "machines" / f"{ONE}.yaml").exists()
-    again = project.play("again", [edit(ONE, state="absent", allow_delete=True), DISCOVER])
-    assert again["Edit"]["changed"] is False and again.steps == [("CreateMachine", ONE)]
-    assert spec(project, ONE)["approvalState"] == "pending" and "acceptedFingerprint" not in spec(project, ONE)
+    name, gone = NAMES["goner"], {"state": "absent", "allow_delete": True}
+    run = project.play("deleted", [edit("Unmeant", name, state="absent"), approve("Approve", name), edit("Deleted", name, **gone),
+                                   edit("Twice", name, **gone), look("Look", NODES["goner"]["address"])])
+    assert run["Unmeant"]["reason"] == "DeleteNotAllowed"
+    assert (run["Deleted"]["deleted"], run["Twice"]["changed"]) == ([name], False)
+    assert [(step["action"], step["target"]) for step in run["Look"]["plan"]] == [("CreateMachine", name)]
+    assert spec(project, name)["approvalState"] == "pending" and "acceptedFingerprint" not in spec(project, name)
     assert writes(lab) == []
