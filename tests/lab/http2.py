@@ -4,7 +4,7 @@
 
 """The server side of HTTP/2, without I/O: bytes in, events out.
 
-Only what a gRPC server needs, with the settings and the reactions of grpc-go (talos-observed: HTTP/2). Frames are built by
+Only what a gRPC server needs, with the settings and the reactions of grpc-go as real nodes showed them. Frames are built by
 hand, so that faults can be as rude as they have to be; header blocks are decoded with `hpack` and encoded as literals.
 """
 

@@ -6,7 +6,7 @@
 
 OpenSSL does the handshake through memory BIOs; it accepts any client certificate. After the client's Finished the record
 layer is ours: the traffic secrets come from the key log, so no session tickets are sent, and a refused certificate gets
-the very alert that Go's crypto/tls sends (talos-observed: TLS), encrypted as the first record of the application keys.
+the very alert that Go's crypto/tls sends, encrypted as the first record of the application keys.
 """
 
 from __future__ import annotations
