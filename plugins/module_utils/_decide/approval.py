@@ -14,7 +14,7 @@ from .._model.moments import moment, seconds_of
 from .._model.observed import Present
 from .._model.plan import Plan, Refusal, Wait, Warn
 from .._model.ports import Actor
-from .._model.records import Condition, Json, Record, list_at, text_at
+from .._model.records import Condition, Json, Record, condition_of, list_at, text_at
 from .._model.schema import validate
 from .approval_case import Case, disk_identity
 from .approval_gates import APPROVAL, COMMON, FIRST, REJECTION, all_refusals, first_refusal, moved_from, not_a_record
@@ -44,8 +44,23 @@ def decide_approval(wanted: Wanted, seen: Candidate, now: float) -> Decision:
         return Decision(Plan(refusals=(early,) if early is not None else ()))
     case = Case(wanted, seen, seen.machine)
     if nothing_to_say(wanted, seen.machine):
-        return Decision(Plan(), seen.machine, text_at(seen.machine.spec, "acceptedFingerprint"))
+        return Decision(Plan(), seen.machine, text_at(seen.machine.spec, "acceptedFingerprint"), _left_over(seen.machine))
     return _reject(case, now) if wanted.state == "rejected" else _approve(case, now)
+
+
+def _left_over(machine: Record) -> StatusChange | None:
+    """The status of a machine that is decided upon and still says that it waits for that (law 8)."""
+    ready = condition_of(machine, "Ready")
+    if ready is None or ready.reason != "PendingApproval":
+        return None
+    if approval_state(machine) == "rejected":
+        return _rejected(machine, text_at(machine.spec, "approvedBy"), machine.generation)
+    return StatusChange(machine.ref, machine.uid, without=("Ready",))
+
+
+def _rejected(machine: Record, by: str, generation: int) -> StatusChange:
+    condition = Condition("Ready", "False", "Rejected", f"{by} rejected this machine.", generation)
+    return StatusChange(machine.ref, machine.uid, conditions=(condition,))
 
 
 def _reject(case: Case, now: float) -> Decision:
@@ -55,8 +70,7 @@ def _reject(case: Case, now: float) -> Decision:
     actor = case.seen.actor
     kept = {key: value for key, value in case.machine.spec.items() if key not in ("acceptedFingerprint", "approvedDisk")}
     spec: dict[str, Json] = {**kept, "approvalState": "rejected", "approvedBy": actor.by, "approvedVia": actor.via, "approvedAt": moment(now)}
-    message = f"{actor.by} rejected this machine."
-    change = StatusChange(case.machine.ref, case.machine.uid, conditions=(Condition("Ready", "False", "Rejected", message, case.machine.generation + 1),))
+    change = _rejected(case.machine, actor.by, case.machine.generation + 1)
     step = RejectMachine(case.target, f"{actor.by} rejects it; nothing is ever sent to a rejected machine", before=case.machine, spec=spec,
                          change=change, override=case.wanted.override)
     return Decision(Plan((step,)), replace(case.machine, spec=spec))

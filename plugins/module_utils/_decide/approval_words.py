@@ -88,8 +88,12 @@ class RejectMachine(Step):
 
 @dataclass(frozen=True)
 class Decision:
-    """The plan, and the record as it would be after it (the present one where nothing changes)."""
+    """The plan, and the record as it would be after it (the present one where nothing changes).
+
+    `left_over` is what an earlier decision of the same words still owes to the status: a crash came after its spec.
+    """
 
     plan: Plan
     record: Record | None = None
     fingerprint: str = ""
+    left_over: StatusChange | None = None

@@ -114,6 +114,10 @@ async def _act(request: Request, ports: Ports, store: Store, plan: Plan, granted
         if step.change is not None:
             events.extend(write_change(store, step.change, now))
         written[record.name] = store.get(MACHINE, record.name) or record
+    if not ports.check:
+        for decision in decisions:
+            if decision.left_over is not None:
+                write_change(store, decision.left_over, now)
     refusals = tuple(unsettled.values())
     would_be = tuple(_would_be(step, now) for step in plan.steps) if ports.check else ()
     fresh = {record.name: record for record in would_be if record is not None} | written
