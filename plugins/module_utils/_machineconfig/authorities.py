@@ -55,11 +55,11 @@ def make_bundle(now: datetime.datetime, random: Callable[[int], bytes], *, contr
         cluster_id=(base64.b64encode if contract >= "1.14" else base64.urlsafe_b64encode)(identity).decode(),
         cluster_secret=base64.b64encode(random(32)).decode(), secretbox=base64.b64encode(random(32)).decode(),
         bootstrap_token=_token(random), trustd_token=_token(random),
-        etcd=_authority("etcd", ec.generate_private_key(ec.SECP256R1()), start, random),
-        k8s=_authority("kubernetes", ec.generate_private_key(ec.SECP256R1()), start, random),
-        aggregator=_authority("", ec.generate_private_key(ec.SECP256R1()), start, random),
+        etcd=certificate_authority("etcd", ec.generate_private_key(ec.SECP256R1()), start, random),
+        k8s=certificate_authority("kubernetes", ec.generate_private_key(ec.SECP256R1()), start, random),
+        aggregator=certificate_authority("", ec.generate_private_key(ec.SECP256R1()), start, random),
         service_account=Pair(key=_key_pem(rsa.generate_private_key(public_exponent=65537, key_size=4096))),
-        os=_authority("talos", ed25519.Ed25519PrivateKey.generate(), start, random),
+        os=certificate_authority("talos", ed25519.Ed25519PrivateKey.generate(), start, random),
     )
 
 
@@ -71,7 +71,8 @@ def _token(random: Callable[[int], bytes]) -> str:
     return "".join(found[:6]) + "." + "".join(found[6:22])
 
 
-def _authority(organization: str, key: Any, start: datetime.datetime, random: Callable[[int], bytes]) -> Pair:
+def certificate_authority(organization: str, key: Any, start: datetime.datetime, random: Callable[[int], bytes]) -> Pair:
+    """A CA of Talos's shape around a key, with the key; both as PEM texts."""
     name = x509.Name([x509.NameAttribute(NameOID.ORGANIZATION_NAME, organization)] if organization else [])
     builder = (
         x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())

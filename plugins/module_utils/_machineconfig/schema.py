@@ -16,9 +16,10 @@ from . import go_text, problem
 from .codec import Codec
 from .containers import Field, FreeForm, KeyedList, ListOf, MapOf, Struct
 from .problem import ConfigProblem
+from .sizes import ByteSize, DiskSize, Size, SizeCondition
 from .values import (
-    Args, Base64, Bool, ByteSize, Choice, DiskSize, Duration, Formed, Int, Octal, Overwritten, PemPair, PortRanges, RawBytes, Size,
-    SizeCondition, Text, Unmergeable, Url, optional, routing_table,
+    Args, Base64, Bool, Choice, Duration, Formed, Int, Octal, Overwritten, PemPair, PortRanges, RawBytes, Text, Unmergeable, Url, optional,
+    routing_table,
 )
 
 VERSIONS = ("1.12", "1.13", "1.14")

@@ -11,7 +11,8 @@ from typing import Any
 from . import go_net, pem
 from .masking import MASK
 from .kubernetes_names import qualified_name, subdomain, wrong_annotations, wrong_labels, wrong_taints
-from .validate_legacy import API_ROLES, AUTHORIZER_TYPES, PROTECTED_KUBELET_FIELDS, wrong_resource
+from .validate_cluster import AUTHORIZER_TYPES, wrong_resource
+from .validate_legacy import API_ROLES, PROTECTED_KUBELET_FIELDS
 from .verdict import Report, multi, quote
 
 Data = Mapping[str, Any]

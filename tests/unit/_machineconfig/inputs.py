@@ -10,8 +10,9 @@ from typing import Any
 
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.containers import FreeForm, KeyedList, ListOf, MapOf, Struct
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.schema import LEGACY, schema
+from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.sizes import ByteSize, DiskSize, Size, SizeCondition
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.values import (
-    Args, Base64, Bool, ByteSize, Choice, DiskSize, Duration, Formed, Int, Octal, Overwritten, PemPair, PortRanges, Size, SizeCondition, Text, Url,
+    Args, Base64, Bool, Choice, Duration, Formed, Int, Octal, Overwritten, PemPair, PortRanges, Text, Url,
 )
 
 WORDS = ("a", "b1", "eth0", "node-1", "x.example.com", "data", "10.0.0.1", "on", "1", "0777", "1:30", "", "a b", "a: b", "#c", "v1.2.3", "ünï", "!no", "-x",

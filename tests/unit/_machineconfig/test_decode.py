@@ -18,8 +18,9 @@ from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.problem
     CONFLICTING_DOCUMENTS, DUPLICATE_DOCUMENT, UNKNOWN_KEY, UNKNOWN_KIND, WRONG_TYPE, ConfigProblem,
 )
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.schema import LEGACY, VERSIONS, schema
+from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.sizes import ByteSize, DiskSize, Size, SizeCondition
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.values import (
-    Args, Base64, Bool, ByteSize, Choice, DiskSize, Duration, Formed, Int, Octal, Overwritten, PemPair, PortRanges, Size, SizeCondition, Text, Url,
+    Args, Base64, Bool, Choice, Duration, Formed, Int, Octal, Overwritten, PemPair, PortRanges, Text, Url,
 )
 
 from .inputs import Inputs
