@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from .addresses import canonical_host, literal, plain_address
 from .errors import TalosError
-from .records import JsonMap, list_at, text_at
+from .records import JsonMap, dig, list_at, text_at
 
 #: Talos's own, where a cluster declares none.
 DEFAULT_POD_RANGES = ("10.244.0.0/16",)
@@ -97,10 +97,14 @@ def endpoint_host(cluster: JsonMap) -> str:
 
 
 def dial_rules(cluster: JsonMap | None, allow_loopback: bool = False) -> DialRules:
-    """The rules for the spec of a TalosCluster; without one only what holds everywhere."""
+    """The rules for the spec of a TalosCluster; without one only what holds everywhere.
+
+    The endpoint is refused because behind it there is now one control plane and now another. With a single control plane
+    (`controlPlane.count` 1) it is that machine's own address, which has to be dialled.
+    """
     if cluster is None:
         return DialRules(allow_loopback)
-    host = endpoint_host(cluster)
+    host = "" if dig(cluster, "controlPlane", "count") == 1 else endpoint_host(cluster)
     inside = _ranges(cluster, "podSubnets", DEFAULT_POD_RANGES) + _ranges(cluster, "serviceSubnets", DEFAULT_SERVICE_RANGES)
     return DialRules(allow_loopback, (host,) if host else (), inside)
 

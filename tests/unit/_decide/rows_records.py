@@ -185,6 +185,11 @@ RECORDS: tuple[Row, ...] = (
     Row("3/refuses-broadcast", lambda: dialled("255.255.255.255"), reasons=("EndpointRefused",)),
     Row("3/refuses-link-local-without-a-link", lambda: dialled("fe80::1"), reasons=("EndpointRefused",)),
     Row("3/allows-link-local-with-a-link", lambda: dialled("fe80::1%eth0"), actions=("dial",)),
+    Row(
+        "3/dials-the-endpoint-of-a-single-control-plane",
+        lambda: dialled("10.9.0.1", spec=cluster(controlPlane={"count": 1})),
+        actions=("dial",),
+    ),
     Row("3/refuses-the-endpoint", lambda: dialled("10.9.0.1"), reasons=("EndpointRefused",)),
     Row(
         "3/refuses-the-endpoint-by-name",

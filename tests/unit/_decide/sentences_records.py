@@ -104,6 +104,7 @@ RECORDS_SENTENCES: tuple[Sentence, ...] = (
         "3/allows-link-local-with-a-link",
     ),
     sentence(3, "the cluster's endpoint or VIP", "3/refuses-the-endpoint", "3/refuses-the-endpoint-by-name", "3/refuses-the-endpoint-6"),
+    sentence(3, "except with `controlPlane.count: 1`, where it is that machine's own address", "3/dials-the-endpoint-of-a-single-control-plane"),
     sentence(
         3,
         "inside the pod or service ranges is refused before dialling (`EndpointRefused`)",
