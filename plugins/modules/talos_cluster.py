@@ -47,6 +47,8 @@ options:
     description:
       - URL of the control plane, for example V(https://192.0.2.5:6443). Its host is never dialled as a node, so give a virtual IP
         or a DNS name rather than the address of a machine.
+      - No machine is dialled at this address, since behind it there is now one control plane and now another; with O(control_planes=1) it
+        is that machine's own address, and is dialled.
     type: str
   bundle:
     description:
