@@ -6,11 +6,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
+
+from ansible_collections.ichor.talos.plugins.module_utils._ansible.clock import SystemClock
+from ansible_collections.ichor.talos.plugins.module_utils._decide.approval_words import Wanted
+from ansible_collections.ichor.talos.plugins.module_utils._model.dialling import DialRules
+from ansible_collections.ichor.talos.plugins.module_utils._model.ports import Actor, Ports
+from ansible_collections.ichor.talos.plugins.module_utils._model.records import CLUSTER, Record
+from ansible_collections.ichor.talos.plugins.module_utils._model.timing import Timing
+from ansible_collections.ichor.talos.plugins.module_utils._node.nodes import TalosNodes
+from ansible_collections.ichor.talos.plugins.module_utils._operations import discover, machine_approval
+from ansible_collections.ichor.talos.plugins.module_utils._store.opening import open_store
 
 from tests.lab.control import Lab
 from tests.scenarios.playing import Project, wait_for
@@ -44,11 +55,29 @@ def cluster(network: str, **more: Any) -> dict[str, Any]:
 
 
 def approved(project: Project, network: str, machines: Sequence[tuple[str, str]] = ((MACHINE, "controlplane"),)) -> None:
-    """A store with the cluster, its bundle, and these machines found and approved."""
-    approvals = [{"name": f"Approve {name}", "ichor.talos.talos_machine_approval": {"machine": name, "role": role, "install": {"disk": "/dev/sda"}}}
-                 for name, role in machines]
-    project.play("prepare", [cluster(network), {"name": "Discover", "ichor.talos.talos_discover": {"cluster": "prod"}}, *approvals])
+    """A store with the cluster, its bundle, and these machines found and approved; by the operations themselves, which takes less
+    time than ansible-playbook and is not what these tests are about."""
+    asyncio.run(_approved(project, network, machines))
     put_bundle(project.store)
+
+
+async def _approved(project: Project, network: str, machines: Sequence[tuple[str, str]]) -> None:
+    clock = SystemClock()
+    store = open_store(str(project.store), clock=clock, create=True)
+    store.create(Record(CLUSTER, "prod", {
+        "endpoint": "https://10.0.0.10:6443", "talosVersion": "v1.13.9", "kubernetesVersion": "v1.35.0", "secretsRef": {"name": "prod"},
+        "controlPlane": {"count": 1}, "discovery": {"ranges": [f"{network}.0/29"]}}))
+    nodes = TalosNodes(rules=(DialRules(allow_loopback=True),))
+    ports = Ports(nodes, store, clock, print, Actor("ada", "ada"))
+    timing = Timing(settle=0.1)
+    try:
+        await discover.run(discover.Request("prod", allow_loopback=True, timing=timing), ports, lambda plan: plan)
+        for name, role in machines:
+            wanted = Wanted("", role=role, install={"disk": "/dev/sda"}, allow_loopback=True)
+            outcome = await machine_approval.run(machine_approval.Request((name,), wanted, timing), ports, lambda plan: plan)
+            assert outcome.executed, outcome
+    finally:
+        await nodes.close()
 
 
 def apply_task(**options: Any) -> dict[str, Any]:

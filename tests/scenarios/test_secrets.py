@@ -12,6 +12,8 @@ import json
 import os
 import shlex
 import signal
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -20,7 +22,7 @@ import yaml
 
 from tests.lab.control import Lab
 from tests.scenarios.playing import Project, lab_of, machine, network_of, wait_for
-from tests.scenarios.sending import NODE, VECTORS, apply_task, approved, generated, hold, wait_until_held
+from tests.scenarios.sending import MACHINE, NODE, VECTORS, apply_task, approved, generated, hold, wait_until_held
 
 NETWORK = network_of(__name__)
 SHORTEST = 8
@@ -117,5 +119,22 @@ def test_secrets_in_what_a_whole_run_shows(lab: Lab, project: Project) -> None:
     apart = {config, project.store / "secrets" / "prod.yaml"}
     for arguments in (("--check", "--diff", "-vvv"), ("--diff", "-vvv")):
         run = project.play("apply", [apply_task(config_file="cp.yaml")], *arguments, rc=None)
-        assert run["Apply"]["reason"]
         assert hits(project, apart) == []
+    assert run["Apply"]["reason"] == "ConfigRejected", run.output
+
+
+def test_vaulted_configuration_and_bundle_are_read_and_stay_encrypted(lab: Lab, project: Project) -> None:
+    approved(project, NETWORK)
+    config, bundle = project.folder / "cp.yaml", project.store / "secrets" / "prod.yaml"
+    config.write_text(generated("controlplane"), encoding="utf-8")
+    password = project.folder / "password"
+    password.write_text("correct horse", encoding="utf-8")
+    program = str(Path(sys.executable).with_name("ansible-vault"))
+    subprocess.run([program, "encrypt", "--vault-password-file", str(password), str(config), str(bundle)], check=True, capture_output=True,
+                   env=project.variables(), timeout=60)
+    play = project.write("apply", [apply_task(config_file="cp.yaml")])
+    refused = project.run(play, "--check", rc=2)
+    assert refused["Apply"]["reason"] == "SecretsUnavailable" and "vault" in refused["Apply"]["msg"]
+    planned = project.run(play, "--check", "-vvv", "--vault-password-file", str(password))
+    assert planned.steps == [("ApplyConfig", MACHINE)]
+    assert hits(project, set()) == [], "not even the files themselves hold a secret in clear"
