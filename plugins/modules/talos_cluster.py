@@ -45,10 +45,8 @@ options:
     type: str
   endpoint:
     description:
-      - URL of the control plane, for example V(https://192.0.2.5:6443). Its host is never dialled as a node, so give a virtual IP
-        or a DNS name rather than the address of a machine.
-      - No machine is dialled at this address, since behind it there is now one control plane and now another; with O(control_planes=1) it
-        is that machine's own address, and is dialled.
+      - URL of the control plane, for example V(https://192.0.2.5:6443). With several control planes give a virtual IP or a DNS name rather
+        than the address of a machine, since its host is never dialled as a node then. With O(control_planes=1) it may be the machine's own address.
     type: str
   bundle:
     description:
