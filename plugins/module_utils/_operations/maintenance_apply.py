@@ -21,7 +21,7 @@ from .._model.errors import TalosError
 from .._model.machine import cluster_of, identity_of
 from .._model.observed import Present
 from .._model.outcome import MachineRow, Outcome
-from .._model.plan import Plan, Refusal, Target, plain
+from .._model.plan import Plan, Refusal, Target, Wait, plain
 from .._model.ports import Gate, Ports
 from .._model.records import CLUSTER, MACHINE, Json, Record, condition_of, text_at
 from .._model.timing import Timing
@@ -72,7 +72,7 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     await _end_disruptions(around, request.jobs)
     machines = list(await asyncio.gather(*(_observe(around, job, beside, limit) for job in request.jobs)))
     _in_turn(machines, ports.clock.now())
-    plan = _plan(machines)
+    plan = _plan(machines) + _lock_waits(around, machines)
     granted = gate(plan)
     effects = Effects(ports)
     if not ports.check:
@@ -136,6 +136,18 @@ def _plan(machines: Sequence[_Machine]) -> Plan:
         elif isinstance(verdict, Unchanged):
             plan += Plan(warnings=verdict.warnings)
     return plan
+
+
+def _lock_waits(around: Surroundings, machines: Sequence[_Machine]) -> Plan:
+    """In check mode nothing is waited for: a lock that somebody holds now is listed with its deadline."""
+    store = around.ports.store
+    if store is None or not around.ports.check:
+        return Plan()
+    wanted = {machine.seen.observation.target.cluster: machine.job.label for machine in machines
+              if machine.seen is not None and isinstance(machine.verdict, Send) and machine.verdict.step.role == "controlplane"}
+    held = [(name, lease) for cluster, name in wanted.items() if (lease := store.leases.read(cluster)) is not None and lease.holder]
+    return Plan(waits=tuple(Wait(f"the lock of its cluster, which {lease.holder} holds for {lease.purpose}", around.timing.lock_wait, name)
+                            for name, lease in held))
 
 
 async def _act(around: Surroundings, machines: Sequence[_Machine], granted: Plan, effects: Effects, limit: asyncio.Semaphore) -> None:
@@ -232,7 +244,7 @@ def _row(machine: _Machine) -> MachineRow:
     ready = condition_of(record, "Ready") if record else None
     stage = "installing" if machine.sent and machine.sent.stored else text_at(record.status, "stage") if record else ""
     return MachineRow(machine.job.label, observation.target.cluster if observation else "", stage,
-                      bool(ready and ready.status == "True"), reason, message, bool(_executed(machine)))
+                      bool(ready and ready.status == "True"), reason, message, isinstance(final, (Send, Pin)))
 
 
 def _data(status: Status) -> dict[str, Json]:

@@ -90,6 +90,15 @@ def test_check_mode_shows_the_plan_and_touches_nothing() -> None:
     assert real.plan.id == planned.plan.id and [step.id for step in planned.plan.steps] == list(real.executed)
 
 
+def test_check_mode_lists_a_lock_that_is_held_and_does_not_wait_for_it() -> None:
+    world = fresh()
+    w.place(world, "cp1", 1, "controlplane")
+    world.store.leases.acquire("prod", "run-9", "a removal", 60)
+    planned = apply(world, job("cp1", "controlplane"), check=True)
+    assert "run-9 holds for a removal" in planned.plan.waits[0].what and planned.plan.waits[0].deadline == 300.0
+    assert planned.machines[0].changed and world.clock.time == w.START
+
+
 def test_a_machine_without_a_pin_is_pinned_first_and_sent_to_by_a_later_run() -> None:
     world = fresh()
     w.place(world, "w1", 1, status={"stage": "maintenance"})
