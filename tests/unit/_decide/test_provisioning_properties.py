@@ -41,7 +41,8 @@ SPOILS: tuple[Callable[[Provisioning], Provisioning], ...] = (
     lambda seen: case.shows(seen, identity=w.identity(9)), lambda seen: case.shows(seen, certificate="two"), lambda seen: case.shows(seen, stage="booting"),
     lambda seen: case.shows(seen, version=""), lambda seen: case.shows(seen, disks=()), lambda seen: replace(seen, pin=""), case.settled,
     lambda seen: case.settled(seen, "two"), lambda seen: replace(seen, running=None), lambda seen: replace(seen, maintenance=None),
-    lambda seen: replace(seen, members=Unknown("TimedOut", "no")), lambda seen: replace(seen, endpoint=Absent()), lambda seen: replace(seen, config=Unknown("ConfigInvalid", "no")),
+    lambda seen: replace(seen, members=Unknown("TimedOut", "no")), lambda seen: replace(seen, endpoint=Absent()),
+    lambda seen: replace(seen, config=Unknown("ConfigInvalid", "no")),
     lambda seen: replace(seen, authority=Unknown("SecretsUnavailable", "no")), lambda seen: replace(seen, holder="run-0"),
 )
 
