@@ -57,13 +57,11 @@ async def apply(context: Context, request: Any) -> Any:
         if not maintenance and not context.admin:
             raise Refusal(status.PERMISSION_DENIED, api.NOT_AUTHORIZED)
         mode = int(request.mode)
-        if not maintenance and mode == REBOOT and node.minor >= 14:
-            raise Refusal(status.UNIMPLEMENTED, "the REBOOT mode is not supported, please use AUTO or NO_REBOOT modes instead")
-        if mode > TRY and node.minor >= 14:
-            raise Refusal(status.INVALID_ARGUMENT, f"incorrect mode '{mode}' specified for the apply config call")
         if mode != TRY:
             _cancel_try(boot)
-        config, warnings = check(boot, raw, maintenance)
+        config, warnings = check(boot, raw, maintenance, mode)
+        if mode > TRY and node.minor >= 14:
+            raise Refusal(status.INVALID_ARGUMENT, f"incorrect mode '{mode}' specified for the apply config call")
         mode, details, reason = _effective(boot, config, mode, maintenance)
         if request.dry_run:
             difference = unified(canonical(boot.active), canonical(config)) or "No changes."
@@ -80,8 +78,8 @@ async def apply(context: Context, request: Any) -> Any:
         return _reply(mode, details + reason, warnings)
 
 
-def check(boot: Boot, raw: bytes, maintenance: bool) -> tuple[Config, list[str]]:
-    """Decoding, validation, and what can only be told on the machine."""
+def check(boot: Boot, raw: bytes, maintenance: bool, mode: int) -> tuple[Config, list[str]]:
+    """Decoding, 1.14's refusal of a mode, validation, and what can only be told on the machine."""
     node = boot.node
     try:
         config = load(raw, node.minor)
@@ -89,6 +87,8 @@ def check(boot: Boot, raw: bytes, maintenance: bool) -> tuple[Config, list[str]]
         raise Refusal(status.INVALID_ARGUMENT, str(error)) from error
     if not maintenance and not config.complete:
         raise Refusal(status.INVALID_ARGUMENT, _NO_V1ALPHA1)
+    if not maintenance and mode == REBOOT and node.minor >= 14:
+        raise Refusal(status.UNIMPLEMENTED, "the REBOOT mode is not supported, please use AUTO or NO_REBOOT modes instead")
     installed = node.storage.installed
     warnings: list[str] = []
     if node.world.oracle is not None:

@@ -147,6 +147,7 @@ class Boot:
             else:
                 self.spawn(self._switch_listener())
         else:
+            self.bootable = True
             self._adopt_config()
             self.spawn(self.open_configured())
         events.task("loadConfig", False)
@@ -204,6 +205,10 @@ class Boot:
     def in_maintenance(self) -> bool:
         """Whether the API answers as in maintenance mode."""
         return self.endpoint is not None and self._identity is not None and self._identity.client_authorities is None
+
+    @property
+    def listening(self) -> bool:
+        return self.endpoint is not None and self.endpoint.listening
 
     @property
     def configured(self) -> bool:

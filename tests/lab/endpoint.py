@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable
 
 from tests.lab.calllog import CallLog
@@ -15,6 +16,18 @@ from tests.lab.faults import Faults
 from tests.lab.tls import Identity
 
 GRACE_SECONDS = 10.0
+
+
+def _bind(address: str, port: int) -> socket.socket:
+    bound = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_STREAM)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((address, port))
+        bound.setblocking(False)
+    except OSError:
+        bound.close()
+        raise
+    return bound
 
 
 class Endpoint:
@@ -57,12 +70,16 @@ class Endpoint:
         loop = asyncio.get_running_loop()
         for attempt in range(50):
             try:
-                self._server = await loop.create_server(lambda: Connection(self), self.address, self.port, reuse_address=True, backlog=512)
-                return
+                # Nothing is awaited between the bind and the moment when the server is ours, so that a cancelled boot leaks no socket.
+                bound = _bind(self.address, self.port)
             except OSError:
                 if attempt == 49:
                     raise
                 await asyncio.sleep(0.05)
+                continue
+            self._server = await loop.create_server(lambda: Connection(self), sock=bound, backlog=512, start_serving=False)
+            await self._server.start_serving()
+            return
 
     def close_listener(self) -> None:
         if self._server is not None:

@@ -337,7 +337,9 @@ def _validate_cluster(config: Config, control_plane: bool) -> list[str]:
         errors.append("etcd config is only allowed on control plane machines")
     endpoint = (cluster.get("controlPlane") or {}).get("endpoint")
     if config.document("KubeClusterConfig") is None:
-        if not endpoint:
+        if not endpoint and config.version >= 14 and "controlPlane" not in cluster:
+            pass  # Kubernetes is not configured, which 1.14 allows
+        elif not endpoint:
             errors.append("cluster controlplane endpoint is required")
         elif not _host(str(endpoint)):
             errors.append("invalid controlplane endpoint: hostname must not be blank")
@@ -360,13 +362,14 @@ def _validate_images(config: Config, talos: str) -> list[str]:
     oldest, newest = _KUBERNETES[config.version]
     for name, section in images:
         image = str((section or {}).get("image") or "")
-        found = re.match(r"^v?((\d+)\.(\d+)\.\d+(?:-[0-9A-Za-z.\-]+)?)$", image.partition("@")[0].rpartition(":")[2]) if ":" in image else None
+        found = re.match(r"^v?(\d+)(?:\.(\d+))?(?:\.(\d+))?(-[0-9A-Za-z.\-]+)?$", image.partition("@")[0].rpartition(":")[2]) if ":" in image else None
         if found is None:
             continue
-        number = (int(found.group(2)), int(found.group(3)))
+        number = (int(found.group(1)), int(found.group(2) or 0))
+        tag = f"{number[0]}.{number[1]}.{found.group(3) or 0}{found.group(4) or ''}"
         if number < (1, oldest) or number > (1, newest):
             word = "old" if number < (1, oldest) else "new"
-            errors.append(f"{name} image is not valid: version of Kubernetes {found.group(1)} is too {word} to be used with Talos {talos.removeprefix('v')}")
+            errors.append(f"{name} image is not valid: version of Kubernetes {tag} is too {word} to be used with Talos {talos.removeprefix('v')}")
     return errors
 
 

@@ -130,7 +130,7 @@ async def _boot_sequence(boot: Boot) -> None:
         services.begin("trustd", WAIT_TRUSTD + (", unattended install" if node.minor >= 14 else ""))
         boot.spawn(_trustd(boot))
     boot.refresh()
-    await boot.until(lambda: boot.endpoint is not None or not config.control_plane)
+    await boot.until(lambda: boot.listening or not config.control_plane)
     timings = node.world.timings
     await boot.sleep(timings.node_status)
     boot.node_known = True

@@ -104,6 +104,7 @@ class Stage:
         self.addresses: dict[str, str] = {"dead": address()}
         self.subject = "cp1"
         self.connection: WireClient | None = None
+        self.base: str | None = None  # the recorded configuration that the subject has, when a row has changed it
         self._leaves: dict[str, Leaf | None] = {}
         self._contexts: dict[str, ssl.SSLContext] = {}
         self.secrets = ClusterSecrets()

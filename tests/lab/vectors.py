@@ -107,11 +107,10 @@ class Session:
         if group in ("recover",) or row["id"].endswith(("cp2-second-time", "etcdmemberlist")) and row["state"].startswith("bootstrapped"):
             return None
         text = row["details"] + json.dumps(row["responses"])
-        if row["rpc"].endswith("ApplyConfiguration") and ("@@" in text or "No changes." in text) and row["state"].startswith("running"):
-            return None
+        based = row["rpc"].endswith("ApplyConfiguration") and ("@@" in text or "No changes." in text) and row["state"].startswith("running")
         two = with_second(row)
         clean = group == "apply" and "-0,0 +" in str(row["responses"])
-        return (row["talos"], row["state"], str(two), str(apid_unchecked(row)), str(group == "apply" and row["state"] == "maintenance"), str(clean),
+        return (row["talos"], row["state"], str(two), str(apid_unchecked(row)), str(based), str("partial-2" in text), str(group == "apply" and row["state"] == "maintenance"), str(clean),
                 str("took-over" in row["id"]))
 
     def run(self, row: dict[str, Any]) -> None:
