@@ -49,7 +49,7 @@ def of_selector(selector: Mapping[str, str]) -> str:
     if selector.get("size"):
         found = _COMPARISON.match(selector["size"].strip())
         sign, size = (found.group(1) or "==", found.group(2)) if found else ("==", "")
-        terms.append(f"disk.size {sign} {go_text.parse_bytes(size)}u")
+        terms.append(f"disk.size {sign} {_size(size)}")
     terms.extend(f"glob({quote(selector[key])}, disk.{field})" for key, field in _GLOBS.items() if selector.get(key))
     if selector.get("type"):
         if selector["type"] not in _TYPES:
@@ -58,11 +58,23 @@ def of_selector(selector: Mapping[str, str]) -> str:
     return " && ".join([*terms, _REAL_DISK])
 
 
+def _size(text: str) -> str:
+    """Bytes as an expression, in the largest unit that loses nothing: `100u * GB`."""
+    size = go_text.parse_bytes(text)
+    factor, units = (1024, ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")) if "i" in text.lower() else (1000, ("kB", "MB", "GB", "TB", "PB", "EB"))
+    unit = ""
+    for following in units:
+        if not size or size % factor:
+            break
+        size, unit = size // factor, following
+    return f"{size}u * {unit}" if unit else f"{size}u"
+
+
 _PATH_FORMS = (
     re.compile(r"disk\.dev_path\s*==\s*(\"(?:[^\"\\]|\\.)*\"|'[^'\\]*')\s*\Z"), re.compile(r"(\"(?:[^\"\\]|\\.)*\")\s+in\s+disk\.symlinks\s*\Z"),
 )
 _GLOB_TERM = re.compile(r"glob\((\"(?:[^\"\\]|\\.)*\"), disk\.([a-z_]+)\)\Z")
-_SIZE_TERM = re.compile(r"disk\.size (>=|<=|>|<|==) ([0-9]+)u\Z")
+_SIZE_TERM = re.compile(r"disk\.size (>=|<=|>|<|==) ([0-9]+)u(?: \* ([KMGTPEk]i?B))?\Z")
 
 
 def path_of(expression: str) -> str:
@@ -87,7 +99,7 @@ def selector_of(expression: str) -> dict[str, str]:
         if glob and glob.group(2) in fields:
             result[fields[glob.group(2)]] = _unquote(glob.group(1))
         elif size:
-            result["size"] = f"{size.group(1)} {size.group(2)}"
+            result["size"] = f"{size.group(1)} {size.group(2)}{size.group(3) or ''}"
         elif term in types:
             result["type"] = types[term]
         else:

@@ -177,7 +177,7 @@ def test_path_of_an_expression(text: str, disk: str) -> None:
 
 
 @pytest.mark.parametrize("selector", [
-    {"size": ">= 1000"}, {"type": "nvme"}, {"type": "hdd", "model": "WDC*"},
+    {"size": ">= 1001"}, {"size": "< 100GB"}, {"size": "== 3GiB"}, {"size": "> 0"}, {"type": "nvme"}, {"type": "hdd", "model": "WDC*"},
     {"serial": 'a"b\\c', "wwid": "*", "busPath": "/pci*", "uuid": "u", "modalias": "m"},
 ])
 def test_legacy_selector_reads_back_from_its_expression(selector: dict[str, str]) -> None:

@@ -139,7 +139,7 @@ class TestPlaces:
         head = INSTALL[version]
         assert found == ({f"{head}disk": None, f"{head}diskSelector.type": "nvme", f"{head}diskSelector.size": ">= 100GB", f"{head}diskSelector.model": "SAM*"}
                          if version in OLD else {f"{head}provisioning.diskSelector.match":
-                                                 f'disk.size >= 100000000000u && glob("SAM*", disk.model) && disk.transport == "nvme" && {REAL}'})
+                                                 f'disk.size >= 100u * GB && glob("SAM*", disk.model) && disk.transport == "nvme" && {REAL}'})
         fields = render.render(given(version, None, machine)).brought().install_fields
         assert {key: fields[key] for key in ("type", "model")} == {"type": "nvme", "model": "SAM*"}
 
