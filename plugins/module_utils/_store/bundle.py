@@ -26,6 +26,51 @@ _LARGEST = 4 << 20
 Decrypt = Callable[[str], bytes]
 
 
+#: What stands at a bundle's place.
+ABSENT, CLEAR, VAULTED = "absent", "clear", "vaulted"
+_NOTE = b"""# Bundles in clear are kept out of git. After ansible-vault encrypted one: git add --force <name>.yaml
+*
+"""
+
+
+def form(path: Path) -> str:
+    """`absent`, `clear` or `vaulted`. Raises TalosError where that cannot be told."""
+    try:
+        with path.open("rb") as stream:
+            return VAULTED if stream.read(len(VAULT_HEADER)) == VAULT_HEADER else CLEAR
+    except FileNotFoundError:
+        return ABSENT
+    except OSError as error:
+        raise files.store_error(error, "read", path) from error
+
+
+def write(path: Path, data: bytes, *, replace: bool) -> None:
+    """Put a bundle in clear at its place, mode 0600, where nothing is, or with `replace` over the one in clear that is there.
+
+    Raises TalosError: RecordExists, BundleExposed where git tracks the place or the one there is vaulted.
+    """
+    _refuse_tracked(path)
+    if not replace:
+        files.create_exclusively(path, data, 0o600)
+        return
+    if form(path) == VAULTED:
+        raise TalosError("BundleExposed", f"The secrets bundle {path} is encrypted with ansible-vault, and would be replaced by one in clear.",
+                         "Move that file away, write the bundle, and encrypt it again.")
+    files.write_atomically(path, data, 0o600)
+
+
+def prepare_folder(folder: Path) -> None:
+    """The folder of the bundles, closed to others, with a note to git; one that is there stays as it is. Raises TalosError."""
+    if files.is_there(folder):
+        return
+    files.make_folder(folder)
+    try:
+        folder.chmod(0o700)
+    except OSError as error:
+        raise files.store_error(error, "closed to others", folder) from error
+    files.write_atomically(folder / ".gitignore", _NOTE)
+
+
 def read(path: Path, name: str, decrypt: Decrypt | None) -> bytes:
     """The bundle in clear. Raises TalosError `SecretsUnavailable` or `BundleExposed`; no message quotes the content."""
     try:
@@ -60,6 +105,10 @@ def _refuse_exposed(path: Path, mode: int) -> None:
     if mode & 0o077:
         raise TalosError("BundleExposed", f"The secrets bundle {path} is in clear and has mode {mode:04o}, so that others on this machine can reach it.",
                          f"Run: chmod 600 {path}; or encrypt it with ansible-vault.")
+    _refuse_tracked(path)
+
+
+def _refuse_tracked(path: Path) -> None:
     hint = f"Encrypt it with ansible-vault, or run: git rm --cached {path}; and count its keys as known to whoever has the repository."
     try:
         repository = tracked_by_git(path)

@@ -30,7 +30,8 @@ from .layout import Layout, note_to_git, refuse_moved
 from .record_file import RecordFile
 from .state_file import RecordState, StateBroken
 from .written import as_status, checked
-from .yaml_nodes import CannotEdit, YamlProblem
+from .yaml_nodes import YamlProblem
+from .yaml_splice import CannotEdit
 
 _REPAIR = "Repair it by hand or with git; nothing is written over it."
 
@@ -338,6 +339,17 @@ class DirectoryStore:
     def bundle(self, name: str) -> bytes:
         """The secrets bundle of that name, in clear. Raises `SecretsUnavailable` or `BundleExposed`."""
         return bundle.read(self.layout.secret(name), name, self._decrypt)
+
+    def bundle_form(self, name: str) -> str:
+        """`absent`, `clear` or `vaulted`."""
+        return bundle.form(self.layout.secret(name))
+
+    def write_bundle(self, name: str, data: bytes, *, replace: bool = False) -> None:
+        """Put a bundle in clear into the store. Raises `RecordExists`, or `BundleExposed`."""
+        path = self.layout.secret(name)
+        with self.writing():
+            bundle.prepare_folder(path.parent)
+            bundle.write(path, data, replace=replace)
 
 
 def _files_in(folder: Path, endings: tuple[str, ...] = (".yaml", ".yml")) -> list[tuple[str, Path]]:

@@ -118,6 +118,25 @@ def _write_new(temporary: Path, data: bytes, target: Path, mode: int | None) -> 
         os.close(descriptor)
 
 
+def create_exclusively(path: Path, data: bytes, mode: int) -> None:
+    """Put `data` at `path`, durable, all or nothing, only where nothing is. Raises TalosError: RecordExists where something is."""
+    temporary = path.with_name("." + path.name[:200] + TEMPORARY)
+    try:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        try:
+            _write_new(temporary, data, temporary, mode)
+            os.link(temporary, path)
+        finally:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+        _sync_folder(path.parent)
+    except FileExistsError:
+        raise TalosError("RecordExists", f"{path} is there already.", "Look at it, and choose another name or say that it is to be replaced.") from None
+    except OSError as error:
+        raise store_error(error, "written", path) from error
+
+
 def append_line(path: Path, line: bytes) -> None:
     """Append one line, durable; a torn line before it is closed first. The writers' lock is held. Raises TalosError."""
     try:

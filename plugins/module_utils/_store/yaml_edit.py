@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from typing import Literal, Union
 
 from .._model.records import Json
-from .yaml_nodes import CannotEdit, Mapping, Node, Scalar, Sequence, YamlProblem, is_merge, parse, to_data
-from .yaml_splice import Style, Text, add_entry, delete_entry, delete_item, insert_item, replace
+from .yaml_nodes import Mapping, Node, Scalar, Sequence, YamlProblem, is_merge, parse, to_data
+from .yaml_splice import CannotEdit, Style, Text, add_entry, delete_entry, delete_item, insert_item, replace
 
 _MOST_STEPS = 5000
 

@@ -53,14 +53,6 @@ class YamlProblem(Exception):
         self.line = line
 
 
-class CannotEdit(Exception):
-    """A change cannot be made without touching what stands around it; `line` is where (1-based)."""
-
-    def __init__(self, line: int) -> None:
-        super().__init__(f"line {line}")
-        self.line = line
-
-
 @dataclass(slots=True)
 class Scalar:
     """One scalar. `start` is behind an anchor or tag; an empty value has start == end. `style` is '', ', ", | or >."""

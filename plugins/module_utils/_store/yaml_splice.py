@@ -16,12 +16,20 @@ from dataclasses import dataclass
 from typing import Union
 
 from .._model.records import Json
-from .yaml_nodes import BREAK, Alias, CannotEdit, Mapping, Node, Scalar, Sequence
+from .yaml_nodes import BREAK, Alias, Mapping, Node, Scalar, Sequence
 from .yaml_write import block, entry, flow, item_lines, quoted, scalar
 
 
 #: Anchor and tag of a value, on the line of its key.
 _PROPERTIES = re.compile(r"(?:[ \t]*[&!][^\s,\[\]{}]*)*")
+
+
+class CannotEdit(Exception):
+    """A change cannot be made without touching what stands around it; `line` is where (1-based)."""
+
+    def __init__(self, line: int) -> None:
+        super().__init__(f"line {line}")
+        self.line = line
 
 
 @dataclass(frozen=True)

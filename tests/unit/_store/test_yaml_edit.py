@@ -9,7 +9,8 @@ from __future__ import annotations
 import pytest
 import yaml
 from ansible_collections.ichor.talos.plugins.module_utils._store.yaml_edit import edit
-from ansible_collections.ichor.talos.plugins.module_utils._store.yaml_nodes import CannotEdit, parse, to_data
+from ansible_collections.ichor.talos.plugins.module_utils._store.yaml_nodes import parse, to_data
+from ansible_collections.ichor.talos.plugins.module_utils._store.yaml_splice import CannotEdit
 
 GONE = object()
 
