@@ -13,8 +13,8 @@ description:
   - Sends a machine configuration over Talos's unauthenticated API. That happens once for a machine, only to one that a person
     approved, only when it answers as itself with the pinned certificate, and never again for the same wipe. Everything that is
     read before is read again on the very connection that the configuration is sent on.
-  - The configuration is what a person brings, and is sent byte for byte. A template that was left unexpanded, an encrypted file
-    and references of other tools are refused by name.
+  - The configuration is rendered from the records - cluster, secrets bundle, patches and machine - unless a person brings one, which is
+    sent byte for byte. A template that was left unexpanded, an encrypted file and references of other tools are refused by name.
   - With a record (O(machine) or O(machines)) every gate holds, control planes take the lock of their cluster for the send, and
     what happened is written down. Without any store (O(address)) the UUID and the fingerprint have to be given, and there is
     neither a memory of the send nor a lock.
@@ -36,6 +36,7 @@ options:
   config_file:
     description:
       - The machine configuration as a file. It may be vaulted. With several machines all get this one.
+      - Without O(config_file), O(config_content) and O(config_dir) each machine's configuration is rendered from its records.
     type: path
   config_content:
     description:
@@ -73,7 +74,11 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Provision an approved control plane with the configuration that was made for it
+- name: Provision approved machines as their records describe them
+  ichor.talos.talos_maintenance_apply:
+    machines: [prod-4c4c4544, prod-0a1b2c3d]
+
+- name: Provision an approved control plane with a configuration that was made for it
   ichor.talos.talos_maintenance_apply:
     machine: prod-4c4c4544
     config_file: configs/cp-1.yaml
@@ -267,6 +272,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._ansible.with_credenti
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.with_nodes import open_nodes
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.with_store import open_store
 from ansible_collections.ichor.talos.plugins.module_utils._model.addresses import parse_endpoint
+from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._operations.brought import bring_config, identity_option
 from ansible_collections.ichor.talos.plugins.module_utils._operations.maintenance_apply import Request, run
 from ansible_collections.ichor.talos.plugins.module_utils._operations.provisioning_reads import Job
@@ -285,7 +291,7 @@ SPEC = Spec(
     groups=("store", "credentials", "cluster", "machines", "plan", "timing", "fleet", "network"),
     mutually_exclusive=[("config_file", "config_content", "config_dir"), ("address", "machine"), ("address", "machines"), ("address", "select"),
                         ("address", "config_dir"), ("machine", "select"), ("machines", "select")],
-    required_one_of=[("machine", "machines", "select", "address"), ("config_file", "config_content", "config_dir")],
+    required_one_of=[("machine", "machines", "select", "address")],
     required_by={"address": ("uuid", "fingerprint")},
 )
 
@@ -295,16 +301,22 @@ def build_request(options: Options) -> Request:
     content = options.secret_content("config_content", "config_file")
     source = options.text("config_file") or "config_content"
     if "address" in options:
+        if content is None:
+            raise TalosError("InvalidInput", "Without a record there is nothing to render a configuration from.", "Give config_file or config_content.")
         identity = identity_option(options.text("uuid"), options.text("serial"), options.texts("macs"))
-        job = Job(config=bring_config(content or b"", source), endpoint=parse_endpoint(options.text("address")), identity=identity,
+        job = Job(config=bring_config(content, source), endpoint=parse_endpoint(options.text("address")), identity=identity,
                   fingerprint=options.text("fingerprint").strip(), cluster=options.text("cluster"))
         return Request((job,), timing=timing, allow_loopback=loopback)
     folder = options.text("config_dir")
+
+    rendering = content is None and not folder
 
     def config_of(name: str) -> bytes:
         return options.secret_file(f"{folder}/{name}.yaml", "config_dir") if content is None else content
 
     def job_of(name: str) -> Job:
+        if rendering:
+            return Job(name, render=True)
         return Job(name, bring_config(config_of(name), source if content is not None else f"{name}.yaml"))
 
     return Request(tuple(job_of(name) for name in options.machines()), select=options.text("select"), job_of=job_of,

@@ -34,10 +34,10 @@ FILE_OPTIONS = frozenset({"talosconfig", "config_file", "bundle_file", "kubeconf
 
 #: Every option that is a path. The action plugin makes relative ones absolute: they count from the playbook's folder, or from
 #: the working directory when the playbook is one of a collection.
-PATH_OPTIONS = FILE_OPTIONS | {"store_path", "state_path", "plan_file", "save_plan", "config_dir"}
+PATH_OPTIONS = FILE_OPTIONS | {"store_path", "state_path", "plan_file", "save_plan", "config_dir", "path", "export_path"}
 
 #: Options that name records; where one is given and `store` is not, the directory store is used.
-RECORD_OPTIONS = ("cluster", "machine", "machines", "select")
+RECORD_OPTIONS = ("cluster", "machine", "machines", "select", "name")
 
 #: Groups of every module, so that `module_defaults: group/ichor.talos.talos` may set them once for all.
 COMMON_GROUPS = ("store", "credentials", "timing", "network")

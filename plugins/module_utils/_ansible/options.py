@@ -33,6 +33,11 @@ class Options:
         """Whether the option exists and was given."""
         return self._values.get(name) is not None
 
+    @property
+    def clear_text(self) -> Callable[[str], bytes] | None:
+        """Gives the clear text of a vaulted file by its path; None without the action plugin."""
+        return self._clear_text
+
     def given(self, name: str) -> bool:
         """Whether the person set the option, to whatever value."""
         return self._values[name] is not None

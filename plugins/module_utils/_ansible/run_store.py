@@ -12,7 +12,7 @@ from typing import TypeVar
 
 from .._model.errors import CheckModeWrite
 from .._model.ports import LeaseView, Leases, Store
-from .._model.records import Event, JsonMap, Listing, Record, Ref
+from .._model.records import BUNDLE, Event, JsonMap, Listing, Record, Ref, text_at
 from .overlay import Overlay
 from .redaction import Redactor
 
@@ -98,9 +98,19 @@ class RunStore:
         return self._inner.events(ref)
 
     def bundle(self, name: str) -> bytes:
-        data = self._inner.bundle(name)
+        would_be = self._overlay.get(Ref(BUNDLE, name))[1] if self._overlay is not None else None
+        data = text_at(would_be.spec, "text").encode() if would_be is not None else self._inner.bundle(name)
         self._redactor.add_document(data.decode("utf-8", "replace"))
         return data
+
+    def bundle_form(self, name: str) -> str:
+        if self._overlay is not None and self._overlay.get(Ref(BUNDLE, name))[1] is not None:
+            return "clear"
+        return self._inner.bundle_form(name)
+
+    def write_bundle(self, name: str, data: bytes, *, replace: bool = False) -> None:
+        self._redactor.add_document(data.decode("utf-8", "replace"))
+        self._inner.write_bundle(name, self._write(data, f"secrets bundle {name}"), replace=replace)
 
     def _write(self, value: T, what: str) -> T:
         if self._check:

@@ -15,6 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .._machineconfig.bring import BroughtConfig
+from .._machineconfig.hardware_check import missing_links
 from .._model.errors import TRANSPORT_REASONS
 from .._model.observations import NodeFacts
 from .._model.observed import Absent, Present, Unknown
@@ -227,6 +228,14 @@ def _disk_problem(seen: Provisioning) -> str:
     return not_the_approved(disk.value, dig(seen.machine.spec, "approvedDisk")) if seen.machine else ""
 
 
+def _missing_links(seen: Provisioning) -> str:
+    """What a rendered configuration names and the node does not have, as a text; what a person brings is theirs and Talos's."""
+    links = _facts(seen).links
+    if seen.rendered is None or not isinstance(links, Present):
+        return ""
+    return "; ".join(missing_links(seen.rendered.config, [link.name for link in links.value], [link.permanent_mac for link in links.value]))
+
+
 def _contract(seen: Provisioning) -> str:
     """The Talos version that the configuration is written for, as far as it is known."""
     kinds = {document.kind for document in _config(seen).documents}
@@ -337,6 +346,9 @@ GATES: tuple[Gate, ...] = (
     Gate("9/7-disk", lambda seen, now: bool(_disk_problem(seen)),
          lambda seen, now: refuse(seen, "9/7-disk", "InstallDiskUnknown", f"The install disk is not sure: {_disk_problem(seen)}.",
                                   "Name the approved disk in the configuration, or set install with talos_machine.")),
+    Gate("8/links", lambda seen, now: bool(_missing_links(seen)),
+         lambda seen, now: refuse(seen, "8/links", "RenderFailed", f"The configuration does not fit the node: {_missing_links(seen)}.",
+                                  "Correct network.primary of the machine, or the patch that names the link.")),
     Gate("9/7-contract", lambda seen, now: bool(_contract(seen)) and older(_facts(seen).talos_version, _contract(seen)),
          lambda seen, now: refuse(seen, "9/7-contract", "ContractTooNew",
                                   f"The node runs Talos {_facts(seen).talos_version or 'of an unknown version'}, "

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Union
 
 from .._machineconfig.bring import BroughtConfig
+from .._machineconfig.render import Rendered
 from .._model.identity import Identity
 from .._model.observations import Certificate, EtcdMember, NodeFacts, StageReading
 from .._model.observed import Observed
@@ -62,6 +63,8 @@ class Provisioning:
     beside: tuple[tuple[str, str], ...] = ()
     holder: str = ""
     sending_fresh: float = 90.0
+    #: Where `config` was rendered from the records: the same as documents.
+    rendered: Rendered | None = None
 
 
 #: The readings that a decision can ask for, each the name of a field of the observation.

@@ -201,6 +201,12 @@ class Store(Protocol):
     def bundle(self, name: str) -> bytes:
         """The secrets bundle `secretsRef.name`; raises `SecretsUnavailable` or `BundleExposed`."""
 
+    def bundle_form(self, name: str) -> str:
+        """What stands at that bundle's place: `absent`, `clear` or `vaulted`."""
+
+    def write_bundle(self, name: str, data: bytes, *, replace: bool = False) -> None:
+        """Write a bundle in clear, for its owner only; `RecordExists` where one is, unless it is to be replaced."""
+
 
 class Gate(Protocol):
     """Called with each plan after it was decided and before anything is done.

@@ -16,6 +16,8 @@ MACHINE = "TalosMachine"
 CONFIG_PATCH = "TalosConfigPatch"
 RECLAIM = "MachineReclaim"
 BACKUP = "TalosEtcdBackup"
+#: No record of a store: how a check run hands on the placeholder of a secrets bundle that would be made (section 20).
+BUNDLE = "SecretsBundle"
 KINDS = (CLUSTER, MACHINE, CONFIG_PATCH, RECLAIM, BACKUP)
 
 #: Annotations, part of the interface (section 3).

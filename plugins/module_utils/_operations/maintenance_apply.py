@@ -19,7 +19,7 @@ from .._decide.provisioning import decide
 from .._decide.provisioning_words import ApplyConfig, Follow, Pin, RecordPin, Refused, Send, Unchanged, Verdict
 from .._model.errors import TalosError
 from .._model.machine import cluster_of, identity_of
-from .._model.observed import Present
+from .._model.observed import Present, Unknown
 from .._model.outcome import MachineRow, Outcome
 from .._model.plan import Plan, Refusal, Target, Wait, plain
 from .._model.ports import Gate, Ports
@@ -28,6 +28,7 @@ from .._model.timing import Timing
 from .disruption import end_if_over
 from .machine_effects import Effects
 from .provisioning_reads import Job, Seen, Surroundings, begin, observe
+from .rendering import Renderer
 from .record_reads import MachineView, address_of, credentials_for, need_store
 from .selecting import selected
 from .send_config import Sent, send
@@ -66,7 +67,9 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     if request.select and request.job_of is not None:
         names = selected(need_store(ports), request.select)
         request = replace(request, jobs=request.jobs + tuple(request.job_of(name) for name in names))
-    around = Surroundings(ports, request.timing, request.allow_loopback)
+    renderer = Renderer(need_store(ports)) if any(job.render for job in request.jobs) else None
+    around = Surroundings(ports, request.timing, request.allow_loopback, renderer)
+    request = replace(request, jobs=tuple(_rendered(around, job) for job in request.jobs))
     beside = tuple((job.name, job.hostname) for job in request.jobs if job.name and job.hostname)
     limit = asyncio.Semaphore(_AT_ONCE)
     await _end_disruptions(around, request.jobs)
@@ -78,6 +81,13 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     if not ports.check:
         await _act(around, machines, granted, effects, limit)
     return _outcome(request, machines, plan, effects, ports)
+
+
+def _rendered(around: Surroundings, job: Job) -> Job:
+    try:
+        return around.rendered(job)
+    except TalosError as error:
+        return replace(job, config=Unknown(error.reason, error.message, error.hint), render=False)
 
 
 async def _end_disruptions(around: Surroundings, jobs: Sequence[Job]) -> None:

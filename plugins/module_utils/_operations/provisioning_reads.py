@@ -22,15 +22,20 @@ from .._model.plan import Target
 from .._model.ports import Ports
 from .._model.timing import Timing
 from .node_reads import read_certificate, read_maintenance, read_members, read_running
+from .rendering import Renderer, brought
 from .record_reads import MachineView, address_of, credentials_for, need_store, read_machine, rules_for
 
 
 @dataclass(frozen=True)
 class Job:
-    """One machine and the configuration that is for it. `name` is the record's; without a store the rest says who it is."""
+    """One machine and the configuration that is for it. `name` is the record's; without a store the rest says who it is.
+
+    `render`: the configuration is rendered from the records, anew for each observation; `config` is what came of it last.
+    """
 
     name: str = ""
     config: Observed[BroughtConfig] = Absent()
+    render: bool = False
     endpoint: Endpoint | None = None
     identity: Identity = Identity()
     fingerprint: str = ""
@@ -64,6 +69,13 @@ class Surroundings:
     ports: Ports
     timing: Timing
     allow_loopback: bool = False
+    renderer: Renderer | None = None
+
+    def rendered(self, job: Job) -> Job:
+        """The job with its configuration, where that is to be rendered from the records. Raises TalosError `RecordNotFound`."""
+        if not job.render or self.renderer is None:
+            return job
+        return replace(job, config=brought(self.renderer.machine(read_machine(need_store(self.ports), job.name))))
 
 
 def begin(around: Surroundings, job: Job, beside: tuple[tuple[str, str], ...], after: tuple[str, ...] = ()) -> Seen:
@@ -73,10 +85,12 @@ def begin(around: Surroundings, job: Job, beside: tuple[tuple[str, str], ...], a
         return _without_store(around, job)
     view = read_machine(need_store(ports), job.name)
     cluster = cluster_of(view.machine)
+    rendered = around.renderer.machine(view) if job.render and around.renderer is not None else None
     credentials = credentials_for(ports, cluster, view.cluster)
     address = address_of(view, around.allow_loopback)
     observation = Provisioning(
-        target=view.target, identity=identity_of(view.machine), pin=pin_of(view.machine), config=job.config,
+        target=view.target, identity=identity_of(view.machine), pin=pin_of(view.machine),
+        config=job.config if rendered is None else brought(rendered), rendered=rendered.value if isinstance(rendered, Present) else None,
         authority=Present(credentials.value.ca) if isinstance(credentials, Present) else credentials,
         endpoint=Present(str(address.value)) if isinstance(address, Present) else address,
         machine=view.machine, cluster=view.cluster, siblings=view.siblings, beside=tuple(one for one in beside if one[0] != job.name),
@@ -120,12 +134,22 @@ async def _read(around: Surroundings, seen: Seen, reading: str) -> Provisioning:
     if reading == "running":
         return replace(observation, running=await read_running(ports, endpoint, seen.credentials))
     if reading == "maintenance":
-        return replace(observation, maintenance=await read_maintenance(ports, endpoint))
+        return _as_booted(around, seen, replace(observation, maintenance=await read_maintenance(ports, endpoint)))
     if reading == "settled":
         await ports.clock.sleep(around.timing.settle)
         again = await read_certificate(ports, endpoint)
         return replace(observation, settled=Present(Settled(again.value)) if isinstance(again, Present) else again)
     return replace(observation, members=await read_members(ports, members_at(seen), seen.credentials))
+
+
+def _as_booted(around: Surroundings, seen: Seen, observation: Provisioning) -> Provisioning:
+    """The observation with the render for how the node booted: its SecureBoot state decides the installer (section 8)."""
+    facts = observation.maintenance
+    if not seen.job.render or around.renderer is None or seen.view is None or not isinstance(facts, Present):
+        return observation
+    secure = facts.value.secure_boot
+    rendered = around.renderer.machine(seen.view, secure.value if isinstance(secure, Present) else None)
+    return replace(observation, config=brought(rendered), rendered=rendered.value if isinstance(rendered, Present) else None)
 
 
 def members_at(seen: Seen) -> tuple[Endpoint, ...]:

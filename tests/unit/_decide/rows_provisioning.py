@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from ansible_collections.ichor.talos.plugins.module_utils._decide.provisioning_words import Provisioning
+from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.render import RenderInput, render
+from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.secrets import read_bundle
 from ansible_collections.ichor.talos.plugins.module_utils._model.identity import Identity
 from ansible_collections.ichor.talos.plugins.module_utils._model.moments import moment
-from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Disk, EtcdMember
+from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Disk, EtcdMember, Link
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Present, Unknown
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import HOLD_APPLY, TRUST_FINGERPRINT
 from ansible_collections.ichor.talos.tests.unit._decide import provisioning_case as case
@@ -55,6 +58,19 @@ UNATTENDED = (b"version: v1alpha1\nmachine: {type: worker, token: abcdef.0123456
 CEL = UNATTENDED.replace(b'disk.dev_path == "/dev/sda"', b"disk.size > 100u * GB")
 NO_DISK = w.config("worker", "m1").replace(b"    disk: /dev/sda\n", b"    wipe: false\n")
 CONTROL_PLANES = tuple(w.machine_record(f"cp{number}", number, "controlplane") for number in (4, 5, 6, 7))
+
+
+
+def with_links(seen: Provisioning, named: str, there: str) -> Provisioning:
+    """A configuration rendered from the records that names a link, and a node with one link."""
+    bundle = read_bundle((Path(__file__).parents[2] / "vectors" / "secrets.yaml").read_bytes())
+    rendered = render(RenderInput(
+        "prod", {"talosVersion": "v1.13.9", "kubernetesVersion": "v1.35.0", "endpoint": "https://10.9.9.9:6443"}, "m1",
+        {"role": "worker", "hostname": "m1", "install": {"disk": "/dev/sda"}, "network": {"primary": {"interface": named, "dhcp": True}}}, bundle))
+    facts = replace(case.facts(), links=Present((Link(there, "00:1c:42:00:00:01", physical=True),)))
+    return replace(seen, config=Present(rendered.brought()), rendered=rendered, maintenance=Present(facts),
+                   authority=Present(rendered.brought().machine_ca))
+
 
 PROVISIONING: tuple[Row, ...] = (
     Row("9/pending", "9/0-not-approved", lambda: case.worker(machine={"approvalState": "pending"}), "NotApproved"),
@@ -132,6 +148,8 @@ PROVISIONING: tuple[Row, ...] = (
     Row("9/node-of-the-same-name", "9/8-hostname-record", lambda: case.worker(
         others=(w.machine_record("m9", 9, hostname=None, status={"nodeName": "m1"}),)), "HostnameConflict"),
     Row("9/same-name-in-the-same-task", "9/8-hostname-record", lambda: replace(case.worker(), beside=(("m9", "m1"),)), "HostnameConflict"),
+    Row("8/a-link-that-is-not-there", "8/links", lambda: with_links(case.worker(), "eth7", "enp1s0"), "RenderFailed"),
+    Row("8/a-link-that-is-there", "", lambda: with_links(case.worker(), "enp1s0", "enp1s0"), "Send"),
     Row("9/bytes-that-were-refused", "9/10-rejected", lambda: case.worker(status={"rejectedInputsHash": sending()["sending"]["hash"]}),  # type: ignore[index]
         "ConfigRejected"),
 )

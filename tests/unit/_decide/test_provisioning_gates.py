@@ -62,7 +62,7 @@ def test_a_gate_that_is_taken_away_is_noticed(gate: Gate, judged: list[tuple[Pro
 
 def test_every_gate_has_a_row() -> None:
     ids = [row.id for row in PROVISIONING]
-    assert len(ids) == len(set(ids)) and {gate.id for gate in GATES} == {row.rule for row in PROVISIONING}
+    assert len(ids) == len(set(ids)) and {gate.id for gate in GATES} == {row.rule for row in PROVISIONING if row.rule}
 
 
 @pytest.mark.parametrize("seen, reading", [
