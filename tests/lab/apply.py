@@ -13,9 +13,11 @@ from typing import TYPE_CHECKING, Any
 from tests.lab import api, sequences, status
 from tests.lab.calllog import digest
 from tests.lab.difftext import unified
-from tests.lab.machineconfig import Config, ConfigError, bullets, canonical, load, validate
+from tests.lab.canonical import canonical
+from tests.lab.machineconfig import Config, ConfigError, load
 from tests.lab.selectors import matching
 from tests.lab.status import Refusal
+from tests.lab.validation import bullets, validate
 from tests.lab.wire import message
 
 if TYPE_CHECKING:

@@ -65,7 +65,8 @@ def certificate_pem(certificate: x509.Certificate) -> bytes:
 
 
 def key_pem(key: Any) -> bytes:
-    return key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    pem: bytes = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    return pem
 
 
 def talos_key_pem(key: Any) -> bytes:
@@ -120,6 +121,13 @@ def _authority_key(certificate: x509.Certificate) -> x509.AuthorityKeyIdentifier
     return x509.AuthorityKeyIdentifier.from_issuer_subject_key_identifier(own)
 
 
+def private_key(authority: Authority) -> Any:
+    """The key of a CA that can sign."""
+    if authority.key is None:
+        raise ValueError("this CA is only a certificate")
+    return authority.key
+
+
 def _signing_hash(key: Any) -> Any:
     return None if isinstance(key, ed25519.Ed25519PrivateKey) else hashes.SHA256()
 
@@ -144,7 +152,7 @@ def issue_server(
         .add_extension(x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH]), critical=False)
         .add_extension(_authority_key(authority.certificate), critical=False)
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
-        .sign(authority.key, _signing_hash(authority.key))
+        .sign(private_key(authority), _signing_hash(authority.key))
     )
     return Leaf(certificate, private)
 
@@ -181,7 +189,7 @@ def issue_client(
         key = ed25519.Ed25519PrivateKey.generate()
     subject = _name(organizations)
     issuer = authority.certificate.subject if authority is not None else subject
-    signer = authority.key if authority is not None else key
+    signer = private_key(authority) if authority is not None else key
     first = moment(now) + start
     builder = (
         x509.CertificateBuilder()

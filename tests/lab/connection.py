@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import re
+import socket
 import struct
 import zlib
 from collections import deque
@@ -134,6 +135,7 @@ class Connection(asyncio.Protocol):
         self._silence: asyncio.TimerHandle | None = None
         self._frozen = False
         self._drain_began = False
+        self.dripping: bytearray | None = None
 
     # -- the transport
 
@@ -223,6 +225,9 @@ class Connection(asyncio.Protocol):
     def abort(self) -> None:
         """A reset instead of an orderly end."""
         if self.transport is not None:
+            bound = self.transport.get_extra_info("socket")
+            if bound is not None and not self.transport.is_closing():
+                bound.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.transport.abort()
 
     def _flush(self) -> None:

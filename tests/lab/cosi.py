@@ -94,7 +94,7 @@ def _term(term: Any, labels: dict[str, str]) -> bool:
         result = value is not None and value in term.value
     else:
         result = value is not None and bool(term.value) and (value < term.value[0] if term.op in (4, 6) else value <= term.value[0])
-    return result != term.invert
+    return bool(result != term.invert)
 
 
 def _check_labels(queries: Any) -> None:

@@ -216,7 +216,7 @@ def _check_target(target: str) -> None:
 
 def _append_info(streaming: bool, data: bytes, target: str) -> bytes:
     """The node's name as metadata, appended as Talos does it: to the one message inside, or to the stream item."""
-    info = message("common.Empty")(metadata=message("common.Metadata")(hostname=target)).SerializeToString()
+    info: bytes = message("common.Empty")(metadata=message("common.Metadata")(hostname=target)).SerializeToString()
     if streaming:
         return data + info
     position, shift, length = 1, 0, 0

