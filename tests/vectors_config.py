@@ -4,7 +4,7 @@
 """Runs rows of real Talos code against this product: `python -m tests.vectors_config DIR` (default: tests/vectors).
 
 Kinds of rows, by file: generate.jsonl, patch.jsonl, validate.jsonl, scalars.jsonl; a file that is not there is passed over.
-A line per failing row, then one line of counts a file; the exit code is 0 only when all rows pass.
+A line per failing row, then one line of counts a file; the exit code is 0 only when all rows pass, and 2 where there is no row at all.
 
 What counts as equal: the bytes, for scalars. For configurations the bytes too, in the quoting of the row's Talos version, and where
 these differ (rows with comments, which another encoder of Talos's writes) no difference by the semantic comparison that the product
@@ -59,8 +59,10 @@ def rows(directory: Path, name: str) -> Iterator[Row]:
 
 
 @functools.lru_cache(maxsize=None)
-def bundle(path: Path) -> secrets.Bundle:
-    return secrets.read_bundle(path.read_bytes())
+def bundle(directory: Path, name: str) -> secrets.Bundle:
+    """The bundle beside the rows, or the one of that name here."""
+    path = directory / name
+    return secrets.read_bundle((path if path.exists() else HERE / name).read_bytes())
 
 
 def version_of(row: Row) -> str:
@@ -91,7 +93,7 @@ def check_generate(row: Row, directory: Path) -> str:
         got = generate.generate(
             generate.GenerateInput(
                 cluster_name=given["name"], endpoint=given["endpoint"], kubernetes_version=given["k8s"], install_image=given["image"],
-                bundle=bundle(directory / given["secrets"]), install_disk=given.get("disk", "/dev/sda"), additional_sans=tuple(given.get("sans") or ()),
+                bundle=bundle(directory, given["secrets"]), install_disk=given.get("disk", "/dev/sda"), additional_sans=tuple(given.get("sans") or ()),
                 dns_domain=given.get("dns") or "cluster.local", discovery=given.get("discovery", True), kubespan=bool(given.get("kubespan")),
                 registry_mirrors={host: tuple(urls.split(",")) for host, urls in (given.get("mirrors") or {}).items()},
                 custom_cni_url=given.get("cniurl") or "", allow_scheduling_on_control_planes=bool(given.get("allowsched")),
@@ -162,20 +164,31 @@ CHECKS: dict[str, Callable[[Row, Path], str]] = {
 }
 
 
+def trouble(check: Callable[[Row, Path], str], row: Row, directory: Path) -> str:
+    """"" or why the row fails; an error that is no refusal fails it too."""
+    try:
+        return check(row, directory)
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+
+
 def main(arguments: list[str]) -> int:
     directory = Path(arguments[0]) if arguments else HERE
-    failed = 0
+    seen = failed = 0
     for name, check in CHECKS.items():
         count, bad = 0, 0
         for row in rows(directory, name):
             count += 1
-            trouble = check(row, directory)
-            if trouble:
+            wrong = trouble(check, row, directory)
+            if wrong:
                 bad += 1
-                print(f"FAIL {name} {row['id']}: {trouble}")
+                print(f"FAIL {name} {row['id']}: {wrong}")
         if count:
             print(f"{name}: {count - bad} of {count} rows pass")
-        failed += bad
+        seen, failed = seen + count, failed + bad
+    if not seen:
+        print(f"{directory}: there is none of {', '.join(CHECKS)}", file=sys.stderr)
+        return 2
     return 1 if failed else 0
 
 

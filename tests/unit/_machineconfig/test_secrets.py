@@ -14,6 +14,7 @@ import re
 
 import pytest
 from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa
 
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig import authorities, documents, generate, secrets
@@ -123,8 +124,8 @@ def test_a_certificate_that_may_not_sign_is_no_ca() -> None:
     key = authorities.load_key(fixed().etcd.key)
     name = x509.Name([])
     leaf = (x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key()).serial_number(1)
-            .not_valid_before(NOW).not_valid_after(NOW + datetime.timedelta(days=1)).sign(key, authorities.hashes.SHA256()))
-    pem = leaf.public_bytes(authorities.serialization.Encoding.PEM).decode()
+            .not_valid_before(NOW).not_valid_after(NOW + datetime.timedelta(days=1)).sign(key, hashes.SHA256()))
+    pem = leaf.public_bytes(serialization.Encoding.PEM).decode()
     findings = authorities.check_bundle(dataclasses.replace(fixed(), etcd=secrets.Pair(pem, fixed().etcd.key)))
     assert [finding.path for finding in findings] == ["certs.etcd.crt"] and "no CA" in findings[0].message
 
