@@ -20,11 +20,6 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from .._model.records import Json
 
-try:
-    import yaml
-except ImportError:
-    yaml = None  # type: ignore[assignment, unused-ignore]
-
 MASK = "********"
 #: A shorter value would blot out unrelated text, and is no secret worth the name.
 SHORTEST = 6
@@ -127,18 +122,20 @@ def _decoded(text: str) -> str:
 
 def secret_leaves(text: str) -> set[str]:
     """The secret values of a YAML text; where it does not parse, what its lines show."""
-    if yaml is not None:
-        try:
-            return {leaf for document in yaml.load_all(text, Loader=_loader()) for leaf in _leaves(document, False)}
-        except (yaml.YAMLError, RecursionError, ValueError):
-            pass
-    return set(_leaves_of_lines(text))
+    try:
+        return {leaf for document in _documents(text) for leaf in _leaves(document, False)}
+    except (ImportError, ValueError, RecursionError):
+        return set(_leaves_of_lines(text))
 
 
-def _loader() -> type:
-    """libyaml's loader where there is one; every scalar stays the text that it is, so that a numeric token is found too."""
-    base: type = getattr(yaml, "CBaseLoader", yaml.BaseLoader)
-    return base
+def _documents(text: str) -> Iterator[object]:
+    """The documents of a YAML text, every scalar as the text that it is, so that a numeric token is found too. Raises ValueError."""
+    import yaml  # only a task that was given a secret pays for it
+
+    try:
+        yield from yaml.load_all(text, Loader=getattr(yaml, "CBaseLoader", yaml.BaseLoader))
+    except yaml.YAMLError as error:
+        raise ValueError("no YAML") from error
 
 
 def _leaves(node: object, secret: bool) -> Iterator[str]:

@@ -118,6 +118,8 @@ def run_module(spec: Spec, build_request: Callable[[Options], R], operation: Cal
     run = _Run(module, spec, stop)
     result = run.result(build_request, operation, needs, nodes, store, credentials, needs_store)
     stop.done()
+    for warning in run.unseen_warnings():
+        module.warn(warning)
     run.close()
     module.leave(result, run.redactor)
 
@@ -137,6 +139,11 @@ class _Run:
     def close(self) -> None:
         if self._channel is not None:
             self._channel.close()
+
+    def unseen_warnings(self) -> list[str]:
+        """The plan's warnings where there was no channel to show them on."""
+        plans = self._gate.plans if self._gate is not None and self._channel is None else []
+        return [self.redactor.text(f"{warning.target}: {warning.message}") for plan in plans[:1] for warning in plan.warnings]
 
     def show(self, line: str) -> None:
         """One line for the person, masked; without the action plugin nobody sees lines."""
