@@ -25,7 +25,7 @@ FULL = {"1.12": "v1.12.11", "1.13": "v1.13.9", "1.14": "v1.14.0"}
 
 def given(version: str, cluster: dict[str, Any] | None = None, machine: dict[str, Any] | None = None, patches: tuple[render.PatchRecord, ...] = (),
           bundle: secrets.Bundle = BUNDLE, secure_boot: bool | None = None) -> render.RenderInput:
-    base = {"talosVersion": FULL[version], "kubernetesVersion": "v1.35.0", "endpoint": "https://10.0.0.10:6443", "secretsRef": {"name": "s"}}
+    base: dict[str, Any] = {"talosVersion": FULL[version], "kubernetesVersion": "v1.35.0", "endpoint": "https://10.0.0.10:6443", "secretsRef": {"name": "s"}}
     return render.RenderInput(
         "home", {**base, **(cluster or {})}, "cp-1", {"role": "controlplane", "install": {"disk": "/dev/sda"}, **(machine or {})}, bundle, patches, secure_boot)
 

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -23,12 +24,24 @@ def test_all_rows_are_there() -> None:
     assert counts == {"generate.jsonl": 140, "patch.jsonl": 99, "validate.jsonl": 105, "scalars.jsonl": 312}
 
 
-def test_runner_fails_on_a_wrong_row(tmp_path, capsys) -> None:  # type: ignore[no-untyped-def]
+def test_runner_fails_on_a_wrong_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     first = next(rows(HERE, "scalars.jsonl"))
     (tmp_path / "scalars.jsonl").write_text(json.dumps({**first, "output": "something else"}) + "\n", encoding="utf-8")
     assert main([str(tmp_path)]) == 1
     assert "FAIL scalars.jsonl" in capsys.readouterr().out
 
 
-def test_runner_passes_over_kinds_that_are_not_there(tmp_path) -> None:  # type: ignore[no-untyped-def]
+def test_a_row_that_breaks_is_a_failing_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "scalars.jsonl").write_text('{"id": "half"}\n', encoding="utf-8")
+    assert main([str(tmp_path)]) == 1
+    assert capsys.readouterr().out.startswith("FAIL scalars.jsonl half: KeyError")
+
+
+def test_no_row_at_all_is_an_error(tmp_path: Path) -> None:
+    assert main([str(tmp_path)]) == main([str(tmp_path / "absent")]) == 2
+
+
+def test_kinds_that_are_not_there_are_passed_over(tmp_path: Path) -> None:
+    row = next(rows(HERE, "generate.jsonl"))
+    (tmp_path / "generate.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
     assert main([str(tmp_path)]) == 0
