@@ -24,6 +24,9 @@ from tests.lab.certificates import Authority, load_key
 from tests.lab.schema import flatten, schema, unknown
 
 
+_CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f]")
+
+
 class ConfigError(Exception):
     """A configuration that Talos refuses; the text is Talos's."""
 
@@ -199,11 +202,11 @@ def load(raw: bytes, version: int) -> Config:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
         text = raw.decode("latin-1")
-    control = next((index for index, char in enumerate(text) if ord(char) < 0x20 and char not in "\t\n\r"), None)
+    control = _CONTROL.search(text)
     if control is not None:
         if version >= 14:
             raise ConfigError(
-                f"decode error: go-yaml load error in reader at <unknown position>: control characters are not allowed (value: {ord(text[control])})"
+                f"decode error: go-yaml load error in reader at <unknown position>: control characters are not allowed (value: {ord(control.group(0))})"
             )
         raise ConfigError("decode error: yaml: offset 0: control characters are not allowed")
     text = text.removeprefix("\ufeff")
