@@ -20,6 +20,8 @@ CONDITIONS = {
 }
 
 _skipped: dict[str, str] = {}
+#: What tests have to tell of themselves (`record_property("told", …)`): counts that a person wants to see.
+_told: list[str] = []
 
 
 def allowed(node: str, text: str) -> bool:
@@ -34,6 +36,8 @@ def allowed(node: str, text: str) -> bool:
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     if report.skipped:
         _skipped[report.nodeid] = str(report.longrepr[-1] if isinstance(report.longrepr, tuple) else report.longrepr)
+    if report.when == "teardown":
+        _told.extend(str(value) for name, value in report.user_properties if name == "told")
 
 
 def pytest_collectreport(report: pytest.CollectReport) -> None:
@@ -54,5 +58,7 @@ UNLISTED = pytest.StashKey[list[str]]()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    for line in _told:
+        terminalreporter.write_line(line)
     for node in config.stash.get(UNLISTED, []):
         terminalreporter.write_line(f"SKIPPED AND NOT IN tests/allowed-skips.txt: {node}: {_skipped[node]}", red=True)
