@@ -11,8 +11,8 @@ from typing import Any
 
 from tests.lab.configs import ClusterSecrets
 
-#: Lab seconds an emulated second; an install then takes a few seconds.
-SPEED = 1.5
+#: An install then takes three seconds, long enough to be seen.
+SPEED = 1.0
 SECOND_WORKER = "worker-2"
 
 
