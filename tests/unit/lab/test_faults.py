@@ -56,7 +56,8 @@ def test_after_the_handshake(nodes: Nodes, kind: str) -> None:
     assert not nodes.lab.log(since=mark, event="call")
 
 
-@pytest.mark.parametrize(("kind", "codes"), [("call-hang", ("OPEN",)), ("call-reset", ("TCP", "TLS")), ("answer-lost", ("TCP", "TLS")), ("answer-hang", ("OPEN",))])
+@pytest.mark.parametrize(("kind", "codes"),
+                         [("call-hang", ("OPEN",)), ("call-reset", ("TCP", "TLS")), ("answer-lost", ("TCP", "TLS")), ("answer-hang", ("OPEN",))])
 def test_calls(nodes: Nodes, kind: str, codes: tuple[str, ...]) -> None:
     """Only the named call is struck, and only as often as was said."""
     strike(nodes, kind, rpc="Version", times=1)

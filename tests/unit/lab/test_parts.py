@@ -45,7 +45,8 @@ def test_a_link_as_bytes_and_as_yaml() -> None:
 
 @pytest.mark.parametrize(("value", "text", "older"), [
     ("1.0", '"1.0"', '"1.0"'), ("", '""', '""'), ("00:00:00:00:00:00", "'00:00:00:00:00:00'", '"00:00:00:00:00:00"'), ("52:54:00:00:0b:01",) * 3,
-    ("yes", '"yes"', '"yes"'), ("{.a}", "'{.a}'", "'{.a}'"), ("a: b", "'a: b'", "'a: b'"), ("null", '"null"', '"null"'), ("\x1b[0m", '"\\x1b[0m"', '"\\x1b[0m"'),
+    ("yes", '"yes"', '"yes"'), ("{.a}", "'{.a}'", "'{.a}'"), ("a: b", "'a: b'", "'a: b'"), ("null", '"null"', '"null"'),
+    ("\x1b[0m", '"\\x1b[0m"', '"\\x1b[0m"'),
 ])
 def test_quoting(value: str, text: str, older: str) -> None:
     assert (goyaml.scalar(value), goyaml.scalar(value, True)) == (text, older)
@@ -62,7 +63,8 @@ def test_sizes(size: int, text: str) -> None:
     assert pretty(size) == text
 
 
-DISKS = describe("n", {"disks": [{"name": "sda"}, {"name": "nvme0n1", "size": 10**12, "symlinks": ["/dev/disk/by-id/x"]}, {"name": "sr0", "cdrom": True}]}).disks
+DISKS = describe("n", {"disks": [{"name": "sda"}, {"name": "nvme0n1", "size": 10**12, "symlinks": ["/dev/disk/by-id/x"]},
+                                 {"name": "sr0", "cdrom": True}]}).disks
 
 
 @pytest.mark.parametrize(("selector", "names"), [

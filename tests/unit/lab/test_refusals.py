@@ -64,7 +64,8 @@ CALLS: list[tuple[str, str, str | None, str, Any, str, str, int]] = [
     ("worker-bootstrap", "w1", ADMIN, "Bootstrap", b"", "UNIMPLEMENTED", "bootstrap is only available on control plane nodes", 13),
     ("worker-leave", "w1", ADMIN, "EtcdLeaveCluster", b"", "UNIMPLEMENTED", "etcd leave is only available on control plane nodes", 13),
     ("cosi-unknown-type", "m", None, STATE + "Get", cosi("Get", kind="Nopes.x", id="a"), "PERMISSION_DENIED", 'resource type "Nopes.x" is not supported', 13),
-    ("cosi-unknown-type-admin", "cp1", ADMIN, STATE + "List", cosi("List", kind="Nopes.x"), "PERMISSION_DENIED", 'resource type "Nopes.x" is not supported', 13),
+    ("cosi-unknown-type-admin", "cp1", ADMIN, STATE + "List", cosi("List", kind="Nopes.x"), "PERMISSION_DENIED",
+     'resource type "Nopes.x" is not supported', 13),
     ("cosi-short-name", "m", None, STATE + "Get", cosi("Get", kind="Disk", id="a"), "PERMISSION_DENIED", 'resource type "Disk" is not supported', 13),
     ("cosi-unknown-namespace", "m", None, STATE + "List", cosi("List", namespace="nope"), "PERMISSION_DENIED", 'namespace "nope" is not supported', 13),
     ("cosi-empty-namespace", "m", None, STATE + "List", cosi("List", namespace=""), "PERMISSION_DENIED", 'namespace "" is not supported', 13),
@@ -81,7 +82,8 @@ CALLS: list[tuple[str, str, str | None, str, Any, str, str, int]] = [
      cosi("List", options=message("cosi.resource.ListOptions")(label_query=[message("cosi.resource.LabelQuery")(terms=[{"key": "x", "op": 1}])])),
      "INTERNAL", "…runtime error: index out of range", 13),
     ("cosi-tail-and-bootstrap", "m", None, STATE + "Watch",
-     cosi("Watch", options=message("cosi.resource.WatchOptions")(tail_events=1, bootstrap_contents=True), api_version=1), "UNKNOWN", "…cannot use BootstrapContents", 13),
+     cosi("Watch", options=message("cosi.resource.WatchOptions")(tail_events=1, bootstrap_contents=True), api_version=1), "UNKNOWN",
+     "…cannot use BootstrapContents", 13),
     ("events-two-tails", "m", None, "Events", machine("EventsRequest", tail_events=1, tail_seconds=3), "UNKNOWN", "…can't be specified at the same time", 13),
     *((f"lesser-role-{role}-{what.rpartition('/')[2]}", "cp1", f"os:{role}", what, b"" if what == "Version" else cosi("Get", id="sda"), *NOT_AUTHORIZED, 13)
       for role in ("etcd:backup", "meta:writer", "image:verifier", "impersonator") for what in ("Version", STATE + "Get")),
@@ -111,7 +113,8 @@ CALLS: list[tuple[str, str, str | None, str, Any, str, str, int]] = [
      message("storage.BlockDeviceWipeRequest")(devices=[{"device": "/dev/sda"}]), "NOT_FOUND", 'blockdevice "/dev/sda" not found', 13),
     ("unknown-method", "m", None, "Nope", b"", "UNIMPLEMENTED", "unknown method Nope for service machine.MachineService", 13),
     ("unknown-grpc-service", "m", None, "/no.such.Service/X", b"", "UNIMPLEMENTED", "unknown service no.such.Service", 13),
-    ("removed-method", "cp1", ADMIN, "GenerateConfiguration", b"", "UNIMPLEMENTED", "unknown method GenerateConfiguration for service machine.MachineService", 13),
+    ("removed-method", "cp1", ADMIN, "GenerateConfiguration", b"", "UNIMPLEMENTED", "unknown method GenerateConfiguration for service "
+                                                                                    "machine.MachineService", 13),
     ("reader-apply", "cp1", READER, "ApplyConfiguration", b"", *NOT_AUTHORIZED, 13),
     ("teardown", "cp1", ADMIN, STATE + "Teardown", b"", "PERMISSION_DENIED", "write access is not allowed", 14),
 ]
@@ -144,7 +147,8 @@ APPLIES: list[tuple[str, str, str | None, Callable[[World], str], dict[str, Any]
      "INVALID_ARGUMENT", "1 error occurred:\n\t* static hostname is already set in v1alpha1 config\n\n"),
     ("partial-on-running", "cp1", ADMIN, lambda world: HOSTNAME, {}, "INVALID_ARGUMENT",
      "the applied machine configuration doesn't contain v1alpha1 config, did you mean to patch the machine config instead?"),
-    ("unknown-mode", "cp1", ADMIN, lambda world: world.nodes.config("controlplane", "cp1"), {"mode": 9}, "…", "incorrect mode '9' specified for the apply config call"),
+    ("unknown-mode", "cp1", ADMIN, lambda world: world.nodes.config("controlplane", "cp1"), {"mode": 9}, "…", "incorrect mode '9' specified for the "
+                                                                                                              "apply config call"),
     ("no-control-plane-key", "m", None, lambda world: world.nodes.config("controlplane", "a").replace("type: controlplane", "type: worker"), {},
      "INVALID_ARGUMENT", "…issuing Talos API CA key is not allowed on non-controlplane nodes (.machine.ca)"),
 ]
