@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .._model.approval import approval_state
-from .._model.observed import Present
+from .._model.observed import Present, Unknown
 from .._model.records import Record
 from .approved import has_converged, is_stored, status_missing
 from .following import Following, Life, follow
@@ -56,7 +56,10 @@ def life_of(seen: Following, now: float) -> Life:
 def _without_record(seen: Following, life: Life) -> Life:
     """Without a record nothing is known of its past, so nothing is inferred from silence."""
     if life.silent:
-        return replace(life, rule="9/no-record-silent", stage="unknown", reason="NodeUnreachable", message="Neither API of the node answers.")
+        why = seen.insecure if isinstance(seen.insecure, Unknown) else seen.answer
+        told = f": {why.message.rstrip('.')}." if isinstance(why, Unknown) and why.message else "."
+        return replace(life, rule="9/no-record-silent", stage="unknown", reason="NodeUnreachable",
+                       message=f"Neither API of the node answers{told} Check its power, address and network.")
     if life.rule == "9/follow-awaiting" and isinstance(seen.insecure, Present):
         return replace(life, rule="9/no-record-maintenance", message="The node is in maintenance mode.")
     return life

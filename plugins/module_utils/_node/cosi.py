@@ -17,7 +17,7 @@ from .._model.errors import TalosError
 from .._model.observed import Absent, Observed, Present, Unknown
 from .caller import Caller
 from .calls import STATE, call
-from .failures import failed
+from .failures import again
 from .messages import message_class, method
 
 try:
@@ -87,7 +87,7 @@ async def items(caller: Caller, kind: Kind) -> Observed[tuple[tuple[str, Any], .
 def needed(observed: Observed[Any], caller: Caller) -> Any:
     """The value, None when absent; raises a TalosError for what is unknown."""
     if isinstance(observed, Unknown):
-        raise failed(observed.reason, caller.node, detail=observed.message)
+        raise again(observed.reason, caller.node, observed.message)
     return observed.value if isinstance(observed, Present) else None
 
 

@@ -103,6 +103,12 @@ def failed(reason: str, node: Endpoint, *, detail: str = "", seconds: float = 0.
                       failure=Failure(node=str(node), rpc=rpc, code=code, retryable=saying.retryable))
 
 
+def again(reason: str, node: Endpoint, told: str) -> TalosError:
+    """The error of an observation that could not be made; `told` is the text that the first one had."""
+    hint = SAYINGS[reason].hint if reason in SAYINGS else ""
+    return TalosError(reason, told.removesuffix(hint).strip(), hint, failure=Failure(node=str(node)))
+
+
 def pin_mismatch(node: Endpoint, pin: str, certificate: Certificate) -> TalosError:
     """The node's certificate is not the pinned one; nothing was sent."""
     return TalosError(

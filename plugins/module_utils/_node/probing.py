@@ -87,7 +87,7 @@ def _talos(certificate: Certificate) -> bool:
 
 
 def _outcome(endpoint: Endpoint, kind: str, error: TalosError, certificate: Certificate | None = None) -> Probe:
-    return Probe(endpoint, kind, certificate, error.reason, error.message)
+    return Probe(endpoint, kind, certificate, error.reason, error.text)
 
 
 def _any(certificate: Certificate) -> None:

@@ -174,7 +174,7 @@ def _failed(around: Surroundings, seen: Seen, error: TalosError, effects: Effect
     config = observation.config
     mask = Mask(config.value.secrets) if isinstance(config, Present) else Mask(())
     told = mask(" ".join(error.detail.split()))[:500]
-    message = f"{error.message} {told}".strip()
+    message = f"{error.message.rstrip('.')} ({told})." if told else error.message
     how = outcome_of(error.reason)
     if how == REJECTED:
         refusal = refuse(observation, "9/10-config-rejected", "ConfigRejected", message,
