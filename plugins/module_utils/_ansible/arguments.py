@@ -30,7 +30,7 @@ Argument = Mapping[str, object]
 SECRET_OPTIONS = frozenset({"talosconfig_content", "config_content", "bundle_content", "kubeconfig_content"})
 
 #: Options that name a file of the person's which may be vaulted: the module asks the action plugin for its clear text.
-FILE_OPTIONS = frozenset({"talosconfig", "config_file", "bundle_file", "kubeconfig"})
+FILE_OPTIONS = frozenset({"talosconfig", "config_file", "bundle_file", "patch_file", "kubeconfig"})
 
 #: Every option that is a path. The action plugin makes relative ones absolute: they count from the playbook's folder, or from
 #: the working directory when the playbook is one of a collection.

@@ -93,6 +93,10 @@ class Options:
                 values[entry.name] = float(value)
         return Timing(**values)
 
+    def remember(self, text: str) -> None:
+        """Remember the secrets of a YAML or JSON text that came in an ordinary option, so that they are masked in what leaves the module."""
+        self._redactor.add_document(text)
+
     def secret_content(self, content: str, file: str) -> bytes | None:
         """The text of the option `content`, else of the file that the option `file` names, in clear; None without both.
 

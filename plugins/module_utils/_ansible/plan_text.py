@@ -36,9 +36,11 @@ def plan_lines(plan: Plan, check: bool) -> list[str]:
 
 
 def _wrapped(head: str, text: str) -> list[str]:
-    """Head and text, its further lines indented; a fingerprint or an address is never cut."""
-    return textwrap.wrap(text, WIDTH, initial_indent=head, subsequent_indent=" " * (len(head) - len(head.lstrip()) + 2),
-                         break_long_words=False, break_on_hyphens=False)
+    """Head and text, its further lines indented; a fingerprint or an address is never cut, and lines of a text stay lines."""
+    indent = " " * (len(head) - len(head.lstrip()) + 2)
+    first, *rest = text.splitlines() or [""]
+    lines = textwrap.wrap(first, WIDTH, initial_indent=head, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
+    return lines + [f"{indent}  {line}" for line in rest]
 
 
 def _head(plan: Plan, check: bool) -> str:

@@ -27,9 +27,10 @@ from .install_disk import not_the_approved, picked
 from .lock import LockView, disruption_of, held_by_other, lock_refusals
 from .no_answer import Sending, sending_of
 from .provisioning_words import (
-    ApplyConfig, Follow, Need, Pin, Provisioning, RecordPin, Refused, RunningNode, Send, Unchanged, Verdict,
+    ApplyConfig, Follow, Need, Pin, Provisioning, RecordPin, Refused, Send, Unchanged, Verdict,
 )
 from .pin_changed import pin_changed_message
+from .running_words import RunningNode
 from .same_machine import difference
 from .versions import older
 
@@ -180,7 +181,7 @@ def _nobody_answers(seen: Provisioning, now: float) -> Verdict:
     silent = insecure.reason in ("NotListening", "ConnectionRefused", "TimedOut", "ConnectionLost", "NameNotResolved")
     told = f"The node wants a client certificate and takes none of ours ({authenticated})." if wants and authenticated else \
         "The node is configured already and wants a client certificate." if wants else \
-        f"The maintenance API does not answer: {insecure.message or insecure.reason}."
+        f"The maintenance API does not answer: {(insecure.message or insecure.reason).rstrip('.')}."
     if seen.machine is None:
         reason = "AlreadyConfigured" if wants else insecure.reason
         return refuse(seen, "9/4-nobody", reason if reason in TRANSPORT_REASONS or wants else "CallFailed", told,

@@ -12,19 +12,11 @@ from typing import ClassVar, Union
 from .._machineconfig.bring import BroughtConfig
 from .._machineconfig.render import Rendered
 from .._model.identity import Identity
-from .._model.observations import Certificate, EtcdMember, NodeFacts, StageReading
+from .._model.observations import Certificate, EtcdMember, NodeFacts
 from .._model.observed import Observed
 from .._model.plan import Refusal, Step, Target, Warn
 from .._model.records import Record
-
-
-@dataclass(frozen=True)
-class RunningNode:
-    """What the authenticated read of a node gave. `config_sha256` is '' where no configuration could be read."""
-
-    identity: Identity
-    stage: StageReading
-    config_sha256: str = ""
+from .running_words import RunningNode
 
 
 @dataclass(frozen=True)

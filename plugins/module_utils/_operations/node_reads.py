@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 
-from .._decide.provisioning_words import RunningNode
+from .._decide.running_words import RunningNode
 from .._model.credentials import Credentials
 from .._model.errors import TalosError
 from .._model.observations import Certificate, Endpoint, EtcdMember, NodeFacts

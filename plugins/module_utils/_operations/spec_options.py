@@ -89,3 +89,16 @@ def cluster_settings(options: Mapping[str, object]) -> dict[str, Json]:
     if cni:
         settings["cni"] = cni
     return settings
+
+
+def patch_settings(options: Mapping[str, object]) -> dict[str, Json]:
+    """The part of a patch's spec that the options give; an empty selector is taken away."""
+    settings = camel(options, {"cluster": "clusterRef"})
+    selector = settings.pop("machine_selector", None)
+    if isinstance(selector, dict):
+        said_parts = said(selector)
+        labels = said_parts.get("labels")
+        if isinstance(labels, dict):
+            said_parts["labels"] = dict(text_map(labels))
+        settings["machineSelector"] = said_parts or None
+    return settings

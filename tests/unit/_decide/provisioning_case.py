@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ansible_collections.ichor.talos.plugins.module_utils._decide.provisioning_words import Provisioning, RunningNode, Settled
+from ansible_collections.ichor.talos.plugins.module_utils._decide.provisioning_words import Provisioning, Settled
+from ansible_collections.ichor.talos.plugins.module_utils._decide.running_words import RunningNode
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.bring import bring
 from ansible_collections.ichor.talos.plugins.module_utils._model.identity import Identity
 from ansible_collections.ichor.talos.plugins.module_utils._model.machine import identity_of, pin_of
