@@ -70,6 +70,7 @@ def test_a_file_is_looked_for_where_ansible_keeps_files(tmp_path: Path) -> None:
     made = action(config_file="cp.yaml")
     made._find_needle = lambda folder, name: f"/role/{folder}/{name}"
     assert made._without_secrets(str(tmp_path))[0]["config_file"] == "/role/files/cp.yaml"
+
     def nowhere(folder: str, name: str) -> str:
         raise RuntimeError(name)
     made._find_needle = nowhere

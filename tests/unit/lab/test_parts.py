@@ -110,7 +110,8 @@ def test_every_known_method_is_in_the_table() -> None:
 
 
 def test_types_of_the_two_versions() -> None:
-    assert definitions(14).namespace("BootIDs.runtime.talos.dev") == "runtime" and definitions(13).namespace("UnattendedInstallStatuses.runtime.talos.dev") is None
+    assert definitions(14).namespace("BootIDs.runtime.talos.dev") == "runtime"
+    assert definitions(13).namespace("UnattendedInstallStatuses.runtime.talos.dev") is None
     assert definitions(13).sensitive("machineconfigs.config.talos.dev") and not definitions(13).sensitive("Disks.block.talos.dev")
 
 
