@@ -125,7 +125,7 @@ def _y1(stage: Stage, row: dict[str, Any]) -> None:
         stage.until(lambda: stage.has_member("y1"))
     else:
         stage.must("y1", "Bootstrap", message("machine.BootstrapRequest")(recover_etcd=True))
-        stage.until(lambda: stage.state("y1")["stage"] == "running")
+        stage.until(lambda: b"error verifying snapshot" in b"".join(stage.must("y1", "ServiceList").messages))
         if "etcdmemberlist" in row["id"]:
             stage.must("y1", "Bootstrap")
             stage.wait("y1", "ready")
