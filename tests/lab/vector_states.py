@@ -125,7 +125,7 @@ def _y1(stage: Stage, row: dict[str, Any]) -> None:
         stage.until(lambda: stage.has_member("y1"))
     else:
         stage.must("y1", "Bootstrap", message("machine.BootstrapRequest")(recover_etcd=True))
-        stage.until(lambda: b"error verifying snapshot" in b"".join(stage.must("y1", "ServiceList").messages))
+        _not_recovered(stage, "y1")
         if "etcdmemberlist" in row["id"]:
             stage.must("y1", "Bootstrap")
             stage.wait("y1", "ready")
@@ -240,12 +240,17 @@ def _after_ephemeral(stage: Stage, row: dict[str, Any]) -> None:
         return
     _upload(stage, b"garbage")
     stage.must("cp1", "Bootstrap", message("machine.BootstrapRequest")(recover_etcd=True))
-    stage.until(lambda: stage.state("cp1")["stage"] == "running")
+    _not_recovered(stage, "cp1")
     if row["state"] == "recovered" or row["id"].endswith("bootstrap-recover-good"):
         _upload(stage, snapshot)
     if row["state"] == "recovered":
         stage.must("cp1", "Bootstrap", message("machine.BootstrapRequest")(recover_etcd=True))
         stage.until(lambda: stage.has_member("cp1"))
+
+
+def _not_recovered(stage: Stage, name: str) -> None:
+    """The bootstrap came to its snapshot and found none, or a bad one."""
+    stage.until(lambda: b"error verifying snapshot" in b"".join(stage.must(name, "ServiceList").messages))
 
 
 def _upload(stage: Stage, data: bytes) -> None:
