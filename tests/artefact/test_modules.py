@@ -35,6 +35,9 @@ cluster:
 CALLS: dict[str, tuple[Mapping[str, object], str]] = {
     "talos_bootstrap": ({"machine": "cp1"}, "StoreMissing"),
     "talos_cluster": ({"name": "prod", "talos_version": "v1.13.9", "endpoint": "https://192.0.2.1:6443"}, ""),
+    "talos_config_info": ({"store": "none", "config_content": CONFIG, "talos_version": "v1.13.9"}, ""),
+    "talos_config_patch": ({"name": "inotify", "cluster": "prod", "documents": [{"machine": {"sysctls": {"a": "1"}}}]}, "StoreMissing"),
+    "talos_credentials": ({"kind": "talosconfig", "cluster": "prod", "path": "talosconfig"}, "StoreMissing"),
     "talos_discover": ({"store": "none", "addresses": [SILENT], "register": False, "allow_loopback": True}, ""),
     "talos_machine": ({"machine": "cp1", "hostname": "cp1"}, "StoreMissing"),
     "talos_machine_approval": ({"machine": "cp1", "role": "controlplane"}, "StoreMissing"),
@@ -50,7 +53,8 @@ CALLS: dict[str, tuple[Mapping[str, object], str]] = {
         },
         "ConnectionRefused",
     ),
-    "talos_stage": ({"store": "none", "address": SILENT, "allow_loopback": True}, "NodeRebooting"),
+    "talos_secrets": ({"name": "prod"}, "StoreMissing"),
+    "talos_stage": ({"store": "none", "address": SILENT, "allow_loopback": True}, "NodeUnreachable"),
 }
 
 RESULT = {"changed", "reason", "msg", "plan", "plan_id", "machines", "transitions", "events", "blocked", "waiting_for", "requeue_after"}
