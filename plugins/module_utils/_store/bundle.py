@@ -16,6 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from .._model.errors import TalosError
+from .._model.plain_files import NotPlain, open_plain
 from . import files
 from .git_index import GitUnreadable, tracked_by_git
 
@@ -36,10 +37,12 @@ _NOTE = b"""# Bundles in clear are kept out of git. After ansible-vault encrypte
 def form(path: Path) -> str:
     """`absent`, `clear` or `vaulted`. Raises TalosError where that cannot be told."""
     try:
-        with path.open("rb") as stream:
+        with os.fdopen(open_plain(path), "rb") as stream:
             return VAULTED if stream.read(len(VAULT_HEADER)) == VAULT_HEADER else CLEAR
     except FileNotFoundError:
         return ABSENT
+    except NotPlain as problem:
+        raise _not_plain(path, problem) from None
     except OSError as error:
         raise files.store_error(error, "read", path) from error
 
@@ -74,7 +77,9 @@ def prepare_folder(folder: Path) -> None:
 def read(path: Path, name: str, decrypt: Decrypt | None) -> bytes:
     """The bundle in clear. Raises TalosError `SecretsUnavailable` or `BundleExposed`; no message quotes the content."""
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+        descriptor = open_plain(path)
+    except NotPlain as problem:
+        raise _not_plain(path, problem) from None
     except FileNotFoundError:
         raise TalosError("SecretsUnavailable", f"The secrets bundle {name} is not in the store ({path}).",
                          "Put the bundle there with mode 0600, or create it with talos_secrets.") from None
@@ -82,9 +87,6 @@ def read(path: Path, name: str, decrypt: Decrypt | None) -> bytes:
         raise TalosError("SecretsUnavailable", f"The secrets bundle {path} cannot be read: {error.strerror or error}.",
                          "Make it readable for the user of this run, and for nobody else.") from error
     mode = os.fstat(descriptor).st_mode
-    if not stat.S_ISREG(mode):
-        os.close(descriptor)
-        raise TalosError("SecretsUnavailable", f"The secrets bundle {path} is no file.", "Put the bundle there as a file.")
     with os.fdopen(descriptor, "rb") as stream:
         try:
             data = stream.read(_LARGEST + 1)
@@ -99,6 +101,10 @@ def read(path: Path, name: str, decrypt: Decrypt | None) -> bytes:
         return decrypt(str(path))
     _refuse_exposed(path, stat.S_IMODE(mode))
     return data
+
+
+def _not_plain(path: Path, problem: NotPlain) -> TalosError:
+    return TalosError("SecretsUnavailable", f"The secrets bundle {path} {problem}.", "Put the bundle there as a file.")
 
 
 def _refuse_exposed(path: Path, mode: int) -> None:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from .._model.approval import approval_state, status_missing, tracked_by
 from .._model.errors import TalosError
+from .._model.plain_files import NotPlain
 from .._model.ports import Clock, Leases
 from .._model.record_uid import record_uid, spec_hash
 from .._model.records import MACHINE, Broken, Event, JsonMap, Listing, Record, Ref, text_at
@@ -33,6 +34,8 @@ from .written import as_status, checked
 from .yaml_nodes import YamlProblem
 from .yaml_splice import CannotEdit
 
+#: A person could not read a larger one, and parsing it would take long.
+_LARGEST_RECORD = 2 << 20
 _REPAIR = "Repair it by hand or with git; nothing is written over it."
 
 
@@ -98,10 +101,10 @@ class DirectoryStore:
         """Spec and status that belong together, read without the lock: where no status fits, a writer may be between the two
         files, so the spec is looked at again. Raises YamlProblem, StateBroken, TalosError."""
         path = self.layout.spec(kind, name)
-        content = files.read_bytes(path)
+        content = _spec_bytes(path)
         while content is not None:
             record = self._record(self._read(kind, name, content), self._read_state(kind, name))
-            again = content if record.status_version else files.read_bytes(path)
+            again = content if record.status_version else _spec_bytes(path)
             if again == content:
                 return record
             content = again
@@ -113,7 +116,9 @@ class DirectoryStore:
                 if name not in names:
                     try:
                         state = self._read_state(kind, name)
-                    except StateBroken:
+                    except (StateBroken, TalosError) as problem:
+                        if isinstance(problem, TalosError) and problem.reason != "InvalidInput":
+                            raise
                         continue
                     if state is not None and state.approved and not files.is_there(self.layout.spec(kind, name)):
                         yield name
@@ -140,7 +145,10 @@ class DirectoryStore:
             raise _broken(self.layout.status(kind, name), problem.line, problem.message) from None
 
     def _read_state(self, kind: str, name: str) -> RecordState | None:
-        content = files.read_bytes(self.layout.status(kind, name))
+        try:
+            content = files.read_entry(self.layout.status(kind, name))
+        except NotPlain as problem:
+            raise StateBroken(f"it {problem}", 0) from None
         return state_file.read(content) if content is not None else None
 
     @staticmethod
@@ -362,6 +370,14 @@ def _files_in(folder: Path, endings: tuple[str, ...] = (".yaml", ".yml")) -> lis
         raise files.store_error(error, "read", folder) from error
     found = [(os.path.splitext(name)[0], folder / name) for name in entries if not name.startswith(".") and name.endswith(endings)]
     return sorted(found)
+
+
+def _spec_bytes(path: Path) -> bytes | None:
+    """A record's file as bytes. Raises YamlProblem for an entry of that name that is no file, TalosError."""
+    try:
+        return files.read_entry(path, _LARGEST_RECORD)
+    except NotPlain as problem:
+        raise YamlProblem(f"it {problem}") from None
 
 
 def _broken(path: Path, line: int, message: str) -> TalosError:

@@ -10,8 +10,12 @@ import json
 from pathlib import Path
 
 from .._model.moments import moment
-from .._model.records import Event, Json, Ref, text_at
+from .._model.plain_files import NotJson, read_json
+from .._model.records import Event, Ref, text_at
 from . import files
+
+#: A log of a million events is about as large.
+_LARGEST = 256 << 20
 
 
 def append(path: Path, event: Event, now: float) -> None:
@@ -24,10 +28,10 @@ def append(path: Path, event: Event, now: float) -> None:
 def read(path: Path, ref: Ref | None) -> tuple[Event, ...]:
     """All events, or those of one record. A line that a crash tore is passed over: it was never told to have been written."""
     events: list[Event] = []
-    for line in (files.read_bytes(path) or b"").splitlines():
+    for line in (files.read_bytes(path, _LARGEST) or b"").splitlines():
         try:
-            data: Json = json.loads(line)
-        except ValueError:
+            data = read_json(line)
+        except NotJson:
             continue
         event = Event(Ref(text_at(data, "kind"), text_at(data, "name")), text_at(data, "type"), text_at(data, "reason"),
                       text_at(data, "message"), text_at(data, "time"))

@@ -19,11 +19,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from .._model.errors import TalosError
+from .._model.plain_files import NotPlain, read_plain
 
 #: Ends the name of each temporary file; nothing else in a store is called so.
 TEMPORARY = ".ichor-tmp"
 
 _FULL = frozenset((errno.ENOSPC, errno.EDQUOT, errno.EFBIG))
+#: What is wrong with one entry, and not with the file system that holds the store.
+_ENTRY = frozenset((errno.ELOOP, errno.EACCES, errno.EPERM, errno.ENXIO, errno.ENODEV))
+#: No record, status or lease is larger.
+_LARGEST = 16 << 20
 _READ_ONLY = frozenset((errno.EROFS, errno.EACCES, errno.EPERM))
 
 
@@ -42,14 +47,25 @@ def store_error(error: OSError, what: str, path: Path) -> TalosError:
     return TalosError("StoreUnreachable", f"{path} cannot be {what}: {detail}.", "See to the file system that holds the store.", detail)
 
 
-def read_bytes(path: Path) -> bytes | None:
-    """The file's bytes, or None where there is no such file. Raises TalosError."""
+def read_entry(path: Path, largest: int = _LARGEST) -> bytes | None:
+    """The file's bytes, or None where there is no such file. Raises NotPlain for what is no readable file of ours, TalosError
+    where the store itself cannot be read."""
     try:
-        return path.read_bytes()
+        return read_plain(path, largest)
     except FileNotFoundError:
         return None
     except OSError as error:
+        if error.errno in _ENTRY:
+            raise NotPlain(f"cannot be read: {error.strerror or error}") from error
         raise store_error(error, "read", path) from error
+
+
+def read_bytes(path: Path, largest: int = _LARGEST) -> bytes | None:
+    """The same, with `RecordBroken` for what is no readable file. Raises TalosError."""
+    try:
+        return read_entry(path, largest)
+    except NotPlain as problem:
+        raise TalosError("RecordBroken", f"{path} {problem}.", "Put the right file there, or take it away; nothing is written over it.") from None
 
 
 def is_there(path: Path) -> bool:

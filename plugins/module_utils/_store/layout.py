@@ -26,6 +26,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .._model.errors import TalosError
+from .._model.plain_files import NotJson, read_json
 from .._model.records import CLUSTER, MACHINE, Json
 from .._model.schema import SCHEMAS
 from .._model.schema_formats import is_dns_1123
@@ -105,8 +106,8 @@ def read_id(path: Path) -> str:
     """The store id in a marker, or '' where there is none or it cannot be read as one."""
     data = files.read_bytes(path)
     try:
-        found: Json = json.loads(data) if data else None
-    except ValueError:
+        found = read_json(data) if data else None
+    except NotJson:
         return ""
     value = found.get("id") if isinstance(found, dict) else None
     return value if isinstance(value, str) else ""
@@ -141,8 +142,8 @@ def refuse_moved(layout: Layout) -> None:
     """Refuse to write to a store whose records are being moved, or were moved, elsewhere. Raises TalosError."""
     data = files.read_bytes(layout.marker)
     try:
-        found: Json = json.loads(data) if data else None
-    except ValueError:
+        found = read_json(data) if data else None
+    except NotJson:
         return
     moved = found.get("movedTo") if isinstance(found, dict) else None
     if moved:

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from .._model.errors import TalosError
 from .._model.moments import moment
+from .._model.plain_files import NotJson, read_json
 from .._model.ports import Clock, LeaseView
 from .._model.records import Json, text_at
 from . import files, holder_process
@@ -133,8 +134,8 @@ class DirectoryLeases:
         if content is None:
             return None
         try:
-            data: Json = json.loads(content)
-        except ValueError:
+            data = read_json(content)
+        except NotJson:
             data = None
         if not isinstance(data, dict) or not isinstance(data.get("version"), str):
             raise TalosError("RecordBroken", f"The lease {path} is not what this product writes.",
@@ -185,8 +186,8 @@ def refuse_no_lock(layout: Layout) -> None:
 def _original(layout: Layout) -> Path | None:
     """The tree that this one was copied from, state folder and all, where it is still the same store."""
     try:
-        data: Json = json.loads(files.read_bytes(layout.state_marker) or b"null")
-    except ValueError:
+        data = read_json(files.read_bytes(layout.state_marker) or b"null")
+    except NotJson:
         return None
     known = text_at(data, "tree")
     if not known or not os.path.isabs(known):

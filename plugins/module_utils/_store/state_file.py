@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from .._model.plain_files import NotJson, read_json
 from .._model.record_uid import unresolved_uid
 from .._model.records import MACHINE, Json, JsonMap, Record
 
@@ -51,11 +52,9 @@ class RecordState:
 def read(content: bytes) -> RecordState:
     """The state in a file. Raises StateBroken."""
     try:
-        data: Json = json.loads(content)
-    except UnicodeDecodeError:
-        raise StateBroken("the file is not UTF-8 text", 1) from None
-    except json.JSONDecodeError as error:
-        raise StateBroken(f"the file is not valid JSON: {error.msg}", error.lineno) from None
+        data = read_json(content)
+    except NotJson as problem:
+        raise StateBroken(problem.message, problem.line) from None
     if not isinstance(data, dict):
         raise StateBroken("the file is no JSON object", 1)
     uid, generation, revision = data.get("uid"), data.get("generation"), data.get("revision")

@@ -80,7 +80,7 @@ def test_a_missing_one(store):
     assert "is not in the store" in refused(store, "SecretsUnavailable")
     assert "cannot name a record" in refused(store, "InvalidInput", "../prod")
     store.layout.secret("prod").mkdir(parents=True)
-    assert "is no file" in refused(store, "SecretsUnavailable")
+    assert "is a folder" in refused(store, "SecretsUnavailable")
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o660, 0o604, 0o602, 0o610])
@@ -103,7 +103,7 @@ def test_what_is_no_file_or_too_large(store):
     path = put(store)
     path.unlink()
     os.mkfifo(path, 0o600)
-    assert "is no file" in refused(store, "SecretsUnavailable")
+    assert "a pipe" in refused(store, "SecretsUnavailable")
     path.unlink()
     put(store, b"x" * (4 * 2**20 + 1))
     assert "larger than 4 MiB" in refused(store, "BundleInvalid")
