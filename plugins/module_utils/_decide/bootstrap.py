@@ -17,7 +17,7 @@ from .._model.plan import Refusal, Step, Target
 from .._model.records import CLUSTER, Record, condition_of, text_at
 from .approved import approved_control_planes, has_converged, is_approved, is_bootstrapped, is_control_plane, sent, status_missing
 from .conditions import Status
-from .following import Answer, is_member
+from .following import OTHER_CLUSTER, Answer, is_member
 from .lock import LockView, disruption_of, held_by_other, lock_refusals
 from .same_machine import difference
 
@@ -132,6 +132,12 @@ def _etcd_state(answer: Observed[Answer]) -> str:
     return next((service.state for service in answer.value.services if service.id == "etcd"), "")
 
 
+def _unread(seen: Bootstrapping, reason: str) -> str:
+    """What the first answer says that failed for this reason, which is one of credentials."""
+    found = (answer.message or answer.reason for dummy, answer in seen.answers or () if isinstance(answer, Unknown) and answer.reason == reason)
+    return next(found, "")
+
+
 def _other_node(machine: Record, answer: Observed[Answer]) -> bool:
     return isinstance(answer, Present) and bool(difference(identity_of(machine), answer.value.identity))
 
@@ -166,6 +172,11 @@ GATES: tuple[Gate, ...] = (
          "Another machine answers at the address of {which}.", "Edit spec.endpoint.", asked=True),
     Gate("9/bootstrap-has-member", lambda seen: _asked(seen, _started), "AlreadyBootstrapped",
          "The etcd of {which} runs, or has data, so the cluster is bootstrapped already.",
+    Gate("9/bootstrap-no-credentials", lambda seen: _unread(seen, "SecretsUnavailable"), "SecretsUnavailable",
+         "The control planes can only be read with authentication, and there are no credentials for them. {which}",
+         "Then run this again.", asked=True),
+    Gate("9/bootstrap-other-authority", lambda seen: _unread(seen, "UnknownAuthority"), "UnknownAuthority",
+         "A control plane answers and is not read with these credentials: {which}", OTHER_CLUSTER, asked=True, passing=True),
          "Name the cluster as it is with talos_adopt, or check what bootstrapped it.", asked=True),
     Gate("9/bootstrap-installing", lambda seen: _asked(seen, lambda machine, answer: isinstance(answer, Present)
          and answer.value.stage.unattended_install not in ("", "installed")), "BootstrapNotAvailable",
@@ -179,9 +190,14 @@ GATES: tuple[Gate, ...] = (
 
 
 def decide_bootstrap(seen: Bootstrapping, gates: tuple[Gate, ...] = GATES) -> Verdict:
-    """What the observation calls for. A bootstrapped cluster is done before anything else is looked at."""
+    """What the observation calls for. A bootstrapped cluster is done before anything else is looked at, but for the role of
+    the machine that was named."""
+    if is_bootstrapped(seen.cluster) and seen.machine is not None and is_control_plane(seen.machine):
+        since = text_at(seen.cluster.status, "bootstrappedAt") if seen.cluster is not None else ""
+        return Done(f"Cluster {seen.target.cluster} is bootstrapped already, at {since}.")
     if is_bootstrapped(seen.cluster):
-        return Done("The cluster is bootstrapped.")
+        return Refused(Refusal(seen.target, "NotControlPlane", f"{seen.target.name} is not a control plane.", "Name a control plane of the cluster.",
+                               "9/bootstrapped-not-control-plane"))
     refusals = lock_refusals(LockView(seen.cluster, seen.machines), seen.target)
     if refusals:
         return Refused(refusals[0])

@@ -44,7 +44,8 @@ class Insecure:
 @dataclass(frozen=True)
 class Following:
     """One look at one machine. `machine` None is a run without a store. `elsewhere` are the static addresses of the spec,
-    asked with authentication only; `insecure` is Unknown also where it was not asked."""
+    asked with authentication only; `insecure` is Absent where it was not asked. Without credentials `answer` is Unknown
+    `SecretsUnavailable`."""
 
     identity: Identity
     answer: Observed[Answer]
@@ -70,6 +71,8 @@ class Life:
     wrong: bool = False
     silent: bool = False
     endpoint: str = ""
+    #: The fault is in the credentials of this run: it says nothing of the machine, and nothing is written.
+    unread: bool = False
 
 
 _REBOOTING = ("rebooting", "shuttingDown", "resetting")
@@ -160,6 +163,10 @@ def _etcd_message(seen: Following) -> str:
     return "The node runs, and its etcd member sees no leader yet."
 
 
+GIVE_CREDENTIALS = "Give talosconfig or talosconfig_content, or a cluster whose secrets bundle can be read."
+OTHER_CLUSTER = ("The talosconfig or bundle is of another cluster, or the node was reset: give the talosconfig of the cluster that the node "
+                 "belongs to.")
+
 _WAYS_OUT = ("It is never sent again by itself: talos_machine with trust: true arms one more send, or delete the record "
              "(allow-delete) and approve it again.")
 
@@ -178,6 +185,7 @@ class Row:
     settled: bool = False
     wrong: bool = False
     silent: bool = False
+    unread: bool = False
 
 
 def _other_answers(seen: Following) -> bool:
@@ -196,10 +204,25 @@ def _locked_out(seen: Following) -> bool:
 
 
 def _locked_out_message(seen: Following) -> str:
-    if isinstance(seen.answer, Absent):
-        return "The node wants a client certificate, and there is none to show: give talosconfig, or a cluster with a secrets bundle."
     told = f"{seen.answer.message} " if isinstance(seen.answer, Unknown) else ""
     return f"The node wants a client certificate and does not take ours: {told}The talosconfig may be the wrong one."
+
+
+def _no_access(seen: Following, *reasons: str) -> bool:
+    """Nobody but somebody with other credentials could have read it: the maintenance API was not asked, or is not there."""
+    asked = isinstance(seen.insecure, Unknown) and seen.insecure.reason != "ClientCertificateRequired"
+    return (_node(seen) is None and isinstance(seen.answer, Unknown) and seen.answer.reason in reasons
+            and not asked and not isinstance(seen.insecure, Present))
+
+
+def _no_credentials_message(seen: Following) -> str:
+    told = seen.answer.message if isinstance(seen.answer, Unknown) else ""
+    return f"The node can only be read with authentication, and there are no credentials for it. {told or GIVE_CREDENTIALS}"
+
+
+def _wrong_credentials_message(seen: Following) -> str:
+    told = f"{seen.answer.message.rstrip('.')}. " if isinstance(seen.answer, Unknown) and seen.answer.message else ""
+    return f"The node answers and is not read with these credentials: {told}{OTHER_CLUSTER}"
 
 
 def _last_stage(seen: Following) -> str:
@@ -231,6 +254,10 @@ ROWS: tuple[Row, ...] = (
         lambda seen: f"The node is {_stage(seen).stage}.{_unmet(seen)}"),
     Row("9/follow-awaiting", lambda seen: isinstance(seen.insecure, Present), lambda seen: "maintenance", False, "AwaitingInstall",
         lambda seen: f"The node answers in maintenance mode and has not begun to install. {_WAYS_OUT}"),
+    Row("9/follow-no-credentials", lambda seen: _no_access(seen, "SecretsUnavailable"), _last_stage, False, "SecretsUnavailable",
+        _no_credentials_message, settled=True, wrong=True, unread=True),
+    Row("9/follow-other-authority", lambda seen: _no_access(seen, "UnknownAuthority"), _last_stage, False, "UnknownAuthority",
+        _wrong_credentials_message, settled=True, wrong=True, unread=True),
     Row("9/follow-locked-out", _locked_out, lambda seen: "unknown", False, "NodeStarting",
         _locked_out_message),
     Row("9/follow-silent", lambda seen: True, lambda seen: "rebooting", False, "NodeRebooting",
@@ -246,7 +273,7 @@ def follow(seen: Following, now: float, rows: tuple[Row, ...] = ROWS) -> Life:
     here = _answer(seen)
     moved = _elsewhere(seen) if here is None or _is_other(seen, here.identity) else None
     return Life(row.id, row.stage(seen), row.observed, row.reason, message, row.joined, row.settled, row.wrong, row.silent,
-                moved[0] if moved is not None else "")
+                moved[0] if moved is not None else "", row.unread)
 
 
 def _how_long(seen: Following, now: float) -> str:

@@ -43,12 +43,14 @@ def life_of(seen: Following, now: float) -> Life:
         return replace(life, rule="4/status-missing", reason="StatusMissing", wrong=True, settled=True, joined=False,
                        message="The machine is approved and its status is gone: it is read with authentication only, until "
                        "talos_machine with trust: true says that it is safe.")
+    if life.unread and approval_state(machine) != "rejected":
+        return life
     if has_converged(machine):
         if life.silent:
             return replace(life, rule="11/unreachable", stage=str(machine.status.get("stage") or "unknown"), reason="NodeUnreachable",
                            message="The machine has joined its cluster and does not answer.")
         return replace(life, reason="Converged", message="The machine runs.") if life.joined else life
-    if is_stored(machine) or life.wrong or isinstance(seen.answer, Present):
+    if is_stored(machine) or (life.wrong and not life.unread) or isinstance(seen.answer, Present):
         return life
     return _never_sent(seen, machine, life)
 
@@ -77,6 +79,7 @@ def _never_sent(seen: Following, machine: Record, life: Life) -> Life:
         return replace(life, rule="9/never-sent", stage="maintenance", reason=reason, settled=True, message=f"The machine is in maintenance mode. {told}")
     if state == "rejected":
         return replace(life, rule="9/rejected", stage=str(machine.status.get("stage") or "unknown"), reason=reason, settled=True, silent=False,
+                       wrong=False, unread=False,
                        message="The machine was rejected and is not asked.")
     return replace(life, rule="9/never-sent-silent", stage=str(machine.status.get("stage") or "unknown"), reason="CurrentConfigUnavailable",
                    settled=True, message="The machine does not answer, and was never sent a configuration.")

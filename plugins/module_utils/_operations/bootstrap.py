@@ -126,7 +126,8 @@ def _records(request: Request, ports: Ports) -> Bootstrapping:
 async def _ask(request: Request, ports: Ports, seen: Bootstrapping, machine: Record) -> tuple[str, Observed[Answer]]:
     try:
         endpoint = _endpoint(request, seen, machine)
-        following = await look(ports, endpoint, _credentials(request, ports, seen), Identity(), request.timing, insecurely=False)
+        credentials = credentials_for(ports, request.cluster, seen.cluster)
+        following = await look(ports, endpoint, credentials, Identity(), request.timing, insecurely=False)
         answer = following.answer
     except TalosError as error:
         answer = unknown(error)

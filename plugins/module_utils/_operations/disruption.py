@@ -48,7 +48,7 @@ def join_of(machine: str, now: float) -> Disruption:
     return Disruption(machine, "join", moment(now))
 
 
-async def end_if_over(ports: Ports, cluster: Record, endpoint: Endpoint, credentials: Credentials | None, identity: Identity,
+async def end_if_over(ports: Ports, cluster: Record, endpoint: Endpoint, credentials: Observed[Credentials], identity: Identity,
                       timing: Timing) -> Record:
     """Look at the disrupted machine, twice where its step asks for that, and clear the disruption where it is over."""
     disruption = disruption_of(cluster)
@@ -58,13 +58,13 @@ async def end_if_over(ports: Ports, cluster: Record, endpoint: Endpoint, credent
     return withdraw(ports, cluster, disruption) if disruption_over(disruption, evidence) else cluster
 
 
-async def _evidence(ports: Ports, disruption: Disruption, endpoint: Endpoint, credentials: Credentials | None, identity: Identity,
+async def _evidence(ports: Ports, disruption: Disruption, endpoint: Endpoint, credentials: Observed[Credentials], identity: Identity,
                     timing: Timing) -> Evidence:
     seen = await look(ports, endpoint, credentials, identity, timing, insecurely=disruption.step == "reset")
     evidence = Evidence(ports.clock.now(), maintenance=isinstance(seen.insecure, Present))
     answer = seen.answer
-    if disruption.step == "reboot" and credentials is not None:
-        evidence = replace(evidence, boot_id=await _boot_id(ports, endpoint, credentials))
+    if disruption.step == "reboot" and isinstance(credentials, Present):
+        evidence = replace(evidence, boot_id=await _boot_id(ports, endpoint, credentials.value))
     if disruption.step in ("reset", "reboot") or not isinstance(answer, Present):
         return evidence
     first = answer.value.stage.ready and is_member(answer.value.etcd)

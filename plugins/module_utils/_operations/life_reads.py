@@ -30,7 +30,7 @@ def unknown(error: TalosError) -> Unknown:
     return Unknown(error.reason, f"{error.message}{detail}", error.failure.node)
 
 
-async def look(ports: Ports, endpoint: Endpoint, credentials: Credentials | None, identity: Identity, timing: Timing, *,
+async def look(ports: Ports, endpoint: Endpoint, credentials: Observed[Credentials], identity: Identity, timing: Timing, *,
                machine: Record | None = None, cluster: Record | None = None, insecurely: bool = True,
                static: tuple[Endpoint, ...] = ()) -> Following:
     """Everything that following looks at. The maintenance API is asked only where `insecurely` says so, at the address to
@@ -43,7 +43,7 @@ async def look(ports: Ports, endpoint: Endpoint, credentials: Credentials | None
             if address != endpoint:
                 elsewhere.append((str(address), await _authenticated(ports, address, credentials)))
                 own = own or (isinstance(found := elsewhere[-1][1], Present) and not difference(identity, found.value.identity))
-    insecure: Observed[Insecure] = Unknown("NotListening", "not asked")
+    insecure: Observed[Insecure] = Absent("not asked")
     if isinstance(answer, Unknown) and answer.reason in _NOBODY:
         insecure = answer
     elif insecurely and not own and not isinstance(answer, Present):
@@ -51,11 +51,12 @@ async def look(ports: Ports, endpoint: Endpoint, credentials: Credentials | None
     return Following(identity, answer, insecure, machine, cluster, tuple(elsewhere), timing)
 
 
-async def _authenticated(ports: Ports, endpoint: Endpoint, credentials: Credentials | None) -> Observed[Answer]:
-    if credentials is None:
-        return Absent("no credentials")
+async def _authenticated(ports: Ports, endpoint: Endpoint, credentials: Observed[Credentials]) -> Observed[Answer]:
+    if not isinstance(credentials, Present):
+        # Whatever is wrong with a bundle, what is missing here is something to show to the node.
+        return Unknown("SecretsUnavailable", credentials.message if isinstance(credentials, Unknown) else "")
     try:
-        async with ports.nodes.authenticated(endpoint, credentials) as session:
+        async with ports.nodes.authenticated(endpoint, credentials.value) as session:
             identity, stage = await session.identity(), await session.stage()
             services = await _services(session) if wants_services(stage) else ()
             etcd = await _etcd(session) if wants_etcd(stage) else Absent()

@@ -106,7 +106,7 @@ async def _end_disruptions(around: Surroundings, jobs: Sequence[Job]) -> None:
         address = address_of(MachineView(machine, cluster, ()), around.allow_loopback)
         credentials = credentials_for(around.ports, name, cluster)
         if isinstance(address, Present) and isinstance(credentials, Present):
-            await end_if_over(around.ports, cluster, address.value, credentials.value, identity_of(machine), around.timing)
+            await end_if_over(around.ports, cluster, address.value, credentials, identity_of(machine), around.timing)
 
 
 async def _observe(around: Surroundings, job: Job, beside: tuple[tuple[str, str], ...], limit: asyncio.Semaphore) -> _Machine:

@@ -17,7 +17,7 @@ from .._model.errors import TalosError
 from .._model.identity import Identity
 from .._model.machine import cluster_of, identity_of
 from .._model.observations import Endpoint
-from .._model.observed import Present
+from .._model.observed import Observed, Present
 from .._model.outcome import MachineRow, Outcome
 from .._model.plan import Plan, Refusal, Target, Wait
 from .._model.ports import Gate, Ports
@@ -115,8 +115,7 @@ class _Follower:
             raise ValueError("a follower has a record or an address")
         rules_for(None, request.allow_loopback, self._endpoint)
         credentials = credentials_for(ports, request.cluster, None)
-        following = await look(ports, self._endpoint, credentials.value if isinstance(credentials, Present) else None,
-                               Identity(request.uuid), request.timing)
+        following = await look(ports, self._endpoint, credentials, Identity(request.uuid), request.timing)
         life = life_of(following, ports.clock.now())
         return _Seen(self._name, request.cluster, life, settled=life.wrong or is_settled(life, None, request.until_running))
 
@@ -128,18 +127,19 @@ class _Follower:
         if not isinstance(address, Present):
             raise TalosError("EndpointRefused", getattr(address, "message", ""), "Edit spec.endpoint with talos_machine.")
         credentials = credentials_for(ports, cluster, view.cluster)
-        own = credentials.value if isinstance(credentials, Present) else None
-        following = await look(ports, address.value, own, identity_of(machine), request.timing, machine=machine, cluster=view.cluster,
+        following = await look(ports, address.value, credentials, identity_of(machine), request.timing, machine=machine, cluster=view.cluster,
                                insecurely=asks_insecurely(machine), static=static_endpoints(machine, address.value.port))
         life = life_of(following, ports.clock.now())
         machine = self._write(view, following, life)
         settled = life.wrong or is_settled(life, machine, request.until_running) or life.rule.startswith("9/never-sent")
         if life.joined and view.cluster is not None:
-            settled = settled and await self._end_disruption(view, address.value, own)
+            settled = settled and await self._end_disruption(view, address.value, credentials)
         return _Seen(self._name, cluster, life, settled=settled)
 
     def _write(self, view: MachineView, following: Following, life: Life) -> Record:
         machine, now = view.machine, self._ports.clock.now()
+        if life.unread:
+            return machine
         kind = kind_of(machine, isinstance(following.answer, Present) and not life.wrong)
         if kind == CONVERGED:
             return self._effects.status(machine, lambda status: with_reading(status, life))
@@ -152,7 +152,7 @@ class _Follower:
             self._effects.event(machine, "Normal", "NodeJoined", life.message)
         return machine
 
-    async def _end_disruption(self, view: MachineView, endpoint: Endpoint, credentials: Credentials | None) -> bool:
+    async def _end_disruption(self, view: MachineView, endpoint: Endpoint, credentials: Observed[Credentials]) -> bool:
         """Whether this machine's own recorded disruption, if any, is over."""
         disruption = disruption_of(view.cluster)
         if view.cluster is None or disruption is None or disruption.machine != view.machine.name or not self._request.follow:

@@ -20,6 +20,7 @@ from ansible_collections.ichor.talos.tests.unit._operations import world as w
 NOW = w.START
 SILENT = Unknown("ConnectionRefused", "nothing listens")
 WANTS = Unknown("ClientCertificateRequired", "wants a certificate")
+NO_CREDENTIALS = Unknown("SecretsUnavailable", "There is no credential for the nodes of cluster prod. Give talosconfig.")
 MEMBER = Present(EtcdStatus("a1", "00000000000000a1"))
 
 
@@ -104,12 +105,20 @@ LOOKS: tuple[Look, ...] = (
     Look("9/joins-a-bootstrapped-cluster", "9/follow-starting", lambda: _cp(answers("booting", services=etcd("Preparing"))), "booting", True, "NodeStarting"),
     Look("9/awaiting-install", "9/follow-awaiting", lambda: followed(SILENT, insecure()), "maintenance", False, "AwaitingInstall", says="trust: true"),
     Look("9/says-maintenance-with-authentication", "9/follow-maintenance", lambda: followed(answers("maintenance")), "maintenance", True, "AwaitingInstall"),
-    Look("9/neither-answers", "9/follow-silent", lambda: followed(), "rebooting", False, "NodeRebooting", says="a worker opens its port only when"),
+    Look("9/neither-answers", "9/follow-silent", followed, "rebooting", False, "NodeRebooting", says="a worker opens its port only when"),
     Look("9/port-closed-for-the-whole-install", "9/follow-silent", lambda: followed(SILENT, Unknown("TimedOut", "no")), "rebooting", False, "NodeRebooting"),
-    Look("9/takes-no-certificate-of-ours", "9/follow-locked-out", lambda: followed(Unknown("UnknownAuthority", "another authority."), WANTS), "unknown",
+    Look("9/takes-no-certificate-of-ours", "9/follow-locked-out", lambda: followed(Unknown("CredentialsInvalid", "not accepted."), WANTS), "unknown",
          False, "NodeStarting", says="talosconfig may be the wrong one"),
-    Look("9/no-certificate-to-show", "9/follow-locked-out", lambda: followed(Absent(), WANTS, record=False), "unknown", False, "NodeStarting",
-         says="give talosconfig"),
+    Look("9/talosconfig-of-another-cluster", "9/follow-other-authority", lambda: followed(Unknown("UnknownAuthority", "another authority."), WANTS),
+         "installing", False, "UnknownAuthority", settled=True, says="of another cluster"),
+    Look("9/another-authority-and-not-asked-otherwise", "9/follow-other-authority", lambda: followed(Unknown("UnknownAuthority"), Absent()),
+         "installing", False, "UnknownAuthority", settled=True, says="the node was reset"),
+    Look("9/no-certificate-to-show", "9/follow-no-credentials", lambda: followed(NO_CREDENTIALS, WANTS, record=False), "unknown", False,
+         "SecretsUnavailable", settled=True, says="Give talosconfig"),
+    Look("9/no-credentials-and-not-asked-otherwise", "9/follow-no-credentials", lambda: followed(NO_CREDENTIALS, Absent()), "installing", False,
+         "SecretsUnavailable", settled=True, says="can only be read with authentication"),
+    Look("9/no-credentials-and-nobody-listens", "9/follow-silent", lambda: followed(NO_CREDENTIALS, SILENT), "rebooting", False, "NodeRebooting"),
+    Look("9/no-credentials-in-maintenance", "9/follow-awaiting", lambda: followed(NO_CREDENTIALS, insecure()), "maintenance", False, "AwaitingInstall"),
     Look("9/static-address", "9/follow-joined", lambda: replace(followed(), elsewhere=(("10.0.0.50:50000", answers("running")),)), "running", True,
          "NodeJoined", joined=True, settled=True),
     Look("9/static-address-of-another", "9/follow-silent", lambda: replace(followed(), elsewhere=(("10.0.0.50:50000", answers("running", number=9)),)),

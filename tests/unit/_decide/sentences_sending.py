@@ -360,6 +360,8 @@ SENTENCES: tuple[Sentence, ...] = (
         "9/bootstrap-no-etcd-service",
         "9/bootstrap-done",
         "9/bootstrap-done-wins",
+        "9/bootstrap-done-on-another",
+        "9/bootstrap-done-and-a-worker",
         "9/bootstrap-shutdown",
         "9/bootstrap-rotation",
         "9/bootstrap-over-cap",
@@ -467,7 +469,14 @@ OTHERS: dict[str, str] = {
     "9/pending": "law 3",
     "9/approved-by-nobody": "section 7, a hand-written approval counts as pending",
     "9/takes-no-certificate-of-ours": "section 5, UnknownAuthority",
+    "9/talosconfig-of-another-cluster": "section 5, UnknownAuthority",
+    "9/another-authority-and-not-asked-otherwise": "section 5, UnknownAuthority",
+    "9/bootstrap-talosconfig-of-another-cluster": "section 5, UnknownAuthority",
     "9/no-certificate-to-show": "section 5, needs a client certificate",
+    "9/no-credentials-and-not-asked-otherwise": "section 5, needs a client certificate",
+    "9/no-credentials-and-nobody-listens": "section 5, nothing listens",
+    "9/no-credentials-in-maintenance": "section 9, reads by people",
+    "9/bootstrap-without-credentials": "section 5, needs a client certificate",
     "9/worker-without-a-record": "section 18, talos_stage without a store",
 }
 

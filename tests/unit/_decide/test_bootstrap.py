@@ -11,7 +11,7 @@ from dataclasses import replace
 import pytest
 
 from ansible_collections.ichor.talos.plugins.module_utils._decide.bootstrap import (
-    GATES, Gate, Go, Refused, Verdict, decide_bootstrap, with_bootstrapped, with_bootstrapping, without_bootstrapping,
+    GATES, Done, Gate, Go, Refused, Verdict, decide_bootstrap, with_bootstrapped, with_bootstrapping, without_bootstrapping,
 )
 from ansible_collections.ichor.talos.tests.unit._decide import rows_bootstrap as rows
 from ansible_collections.ichor.talos.tests.unit._decide.rows_bootstrap import CASES, Case
@@ -54,6 +54,11 @@ def test_the_refusal_names_who_is_silent_and_why() -> None:
     silent = rows.seen(others=rows.TWO, answers_of={"m2": rows.Unknown("TimedOut", "no answer within 20 s")})
     verdict = decide_bootstrap(silent)
     assert isinstance(verdict, Refused) and "m2 does not (no answer within 20 s)" in verdict.refusal.message and "m3" in verdict.refusal.message
+
+
+def test_a_bootstrapped_cluster_says_since_when() -> None:
+    verdict = decide_bootstrap(rows.seen(cluster_status={"bootstrappedAt": "2023-11-14T00:00:00Z"}))
+    assert isinstance(verdict, Done) and verdict.message == "Cluster prod is bootstrapped already, at 2023-11-14T00:00:00Z."
 
 
 def test_what_is_written_before_and_after() -> None:

@@ -18,9 +18,11 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.errors import P
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import STAGES, EtcdStatus
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Present, Unknown
 from ansible_collections.ichor.talos.tests.unit._decide.rows_following import (
-    LOOKS, MEMBER, NOW, SILENT, WANTS, Look, answers, etcd, followed, insecure,
+    LOOKS, MEMBER, NO_CREDENTIALS, NOW, SILENT, WANTS, Look, answers, etcd, followed, insecure,
 )
 from ansible_collections.ichor.talos.tests.unit._operations import world as w
+
+JOINED = {"configStoredAt": "x", "appliedConfigHash": "a", "stage": "running"}
 
 
 @pytest.mark.parametrize("look", LOOKS, ids=lambda look: look.id)
@@ -29,7 +31,7 @@ def test_row(look: Look) -> None:
     assert (life.rule, life.stage, life.observed, life.reason, life.joined, life.settled) == (
         look.rule, look.stage, look.observed, look.reason, look.joined, look.settled)
     assert look.says in life.message
-    assert life.reason in PROVISIONED_REASONS | READY_REASONS
+    assert life.unread or life.reason in PROVISIONED_REASONS | READY_REASONS
 
 
 def test_before_ten_minutes_nothing_is_said_of_slowness() -> None:
@@ -110,7 +112,13 @@ def test_what_a_look_may_write_and_ask(status: dict[str, object], answered: bool
     (followed(answers("running"), status={"configStoredAt": "x", "appliedConfigHash": "a"}), "9/follow-joined", "Converged"),
     (followed(record=False), "9/no-record-silent", "NodeUnreachable"),
     (followed(SILENT, insecure(), record=False), "9/no-record-maintenance", "AwaitingInstall"),
-    (followed(Absent(), WANTS, record=False), "9/follow-locked-out", "NodeStarting"),
+    (followed(NO_CREDENTIALS, WANTS, record=False), "9/follow-no-credentials", "SecretsUnavailable"),
+    (followed(NO_CREDENTIALS, Absent(), status=JOINED), "9/follow-no-credentials", "SecretsUnavailable"),
+    (followed(NO_CREDENTIALS, WANTS, status={"stage": "maintenance"}), "9/follow-no-credentials", "SecretsUnavailable"),
+    (followed(NO_CREDENTIALS, Absent(), status={"stage": "maintenance"}, approvalState="rejected"), "9/rejected", "Rejected"),
+    (followed(NO_CREDENTIALS, Absent(), status={}), "4/status-missing", "StatusMissing"),
+    (followed(Unknown("UnknownAuthority", "x"), Absent(), status=JOINED), "9/follow-other-authority", "UnknownAuthority"),
+    (followed(Unknown("TimedOut", "x"), Absent(), status=JOINED), "11/unreachable", "NodeUnreachable"),
 ], ids=lambda value: value if isinstance(value, str) else "")
 def test_a_life_in_the_words_of_its_past(seen: Following, rule: str, reason: str) -> None:
     life = life_of(seen, NOW)
@@ -144,7 +152,7 @@ def test_joined_is_only_a_machine_that_itself_runs_and_a_control_plane_that_is_a
         answer = seen.answer.value
         assert answer.identity == w.identity(1) and answer.stage.stage == "running" and answer.stage.unattended_install in ("", "installed")
         assert seen.machine.spec["role"] == "worker" or is_member(answer.etcd)
-    assert life.reason in PROVISIONED_REASONS | READY_REASONS and life.message
+    assert (life.unread or life.reason in PROVISIONED_REASONS | READY_REASONS) and life.message
     assert not (life.joined and (life.wrong or life.silent)) and (life.settled or not life.joined)
 
 

@@ -7,9 +7,11 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Endpoint
 from ansible_collections.ichor.talos.plugins.module_utils._model.outcome import Outcome
+from ansible_collections.ichor.talos.plugins.module_utils._model.ports import no_credentials
 from ansible_collections.ichor.talos.plugins.module_utils._operations.stage import Request, run
 from ansible_collections.ichor.talos.tests.unit._operations import world as w
 
@@ -169,6 +171,26 @@ def test_a_machine_named_wrongly_is_one_sentence() -> None:
     world, dummy = stored()
     outcome = look(world, "m7")
     assert outcome.refused and outcome.reason == "RecordNotFound" and "m7" in outcome.message
+
+
+def test_without_credentials_a_machine_that_runs_is_not_called_dead() -> None:
+    world, node = stored()
+    runs(node)
+    joined = {**STORED, "stage": "running", "appliedConfigHash": "a"}
+    for status in (STORED, joined):
+        world.store.put(w.machine_record("m1", 1, status=status))
+        given = replace(world.ports(), credentials=no_credentials)
+        outcome = asyncio.run(run(Request(("m1",), follow=True), given, w.OpenGate()))
+        assert outcome.refused and outcome.reason == "SecretsUnavailable" and "talosconfig" in outcome.message
+        assert outcome.unreachable == () and outcome.blocked == ("m1",) and not world.store.writes and world.clock.time == w.START
+
+
+def test_a_talosconfig_of_another_cluster_is_said_to_be_that() -> None:
+    world, node = stored()
+    node.mode = "maintenance"  # shows a certificate of its own, as every other authority does
+    world.store.put(w.machine_record("m1", 1, status={**STORED, "stage": "running", "appliedConfigHash": "a"}))
+    outcome = look(world, "m1")
+    assert outcome.refused and outcome.reason == "UnknownAuthority" and "another cluster" in outcome.message and outcome.unreachable == ()
 
 
 def test_select_names_machines() -> None:
