@@ -13,8 +13,10 @@ from ansible.errors import AnsibleFilterError
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.compare import differences
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.contract import schema_for
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.documents import Config, load
+from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.json_patch import refuse_json_patch
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.masking import Mask
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.patch import Patch, apply_patches, load_patch, patch_of_documents
+from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.plain_nodes import node_of
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.schema import VERSIONS
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.shown import redact, secrets_of
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.yaml_write import write_documents
@@ -34,7 +36,7 @@ def talos_config_merge(config: object, *patches: object, talos_version: str = ""
         version = _version(talos_version)
         return apply_patches(_config(config, version), [_patch(patch, version, number) for number, patch in enumerate(patches, 1)]).text()
     except TalosError as error:
-        raise AnsibleFilterError(f"talos_config_merge: {error.text}") from error
+        raise AnsibleFilterError(f"talos_config_merge: {error.text}") from None
 
 
 def talos_config_diff(wanted: object, running: object, talos_version: str = "") -> list[dict[str, object]]:
@@ -54,7 +56,7 @@ def talos_config_diff(wanted: object, running: object, talos_version: str = "") 
             "wanted": None if one.wanted is None else shown(one.shown(one.wanted), one.secret),
         } for one in found]
     except TalosError as error:
-        raise AnsibleFilterError(f"talos_config_diff: {error.text}") from error
+        raise AnsibleFilterError(f"talos_config_diff: {error.text}") from None
 
 
 def talos_config_redact(config: object) -> str:
@@ -62,7 +64,7 @@ def talos_config_redact(config: object) -> str:
     try:
         return redact(_text(config))
     except TalosError as error:
-        raise AnsibleFilterError(f"talos_config_redact: {error.text}") from error
+        raise AnsibleFilterError(f"talos_config_redact: {error.text}") from None
 
 
 def _version(given: str) -> str:
@@ -86,6 +88,5 @@ def _patch(value: object, version: str, number: int) -> Patch:
     source = f"patch {number}"
     if isinstance(value, str):
         return load_patch(value, version, source=source)
-    if isinstance(value, list) and value and all(isinstance(entry, dict) and "op" in entry for entry in value):
-        return load_patch(_text(value), version, source=source)
+    refuse_json_patch([node_of(value)])
     return patch_of_documents(value if isinstance(value, list) else [value], version, source=source)

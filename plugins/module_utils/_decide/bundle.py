@@ -135,10 +135,10 @@ GATES: tuple[tuple[str, Callable[[_Case], Iterable[Refusal]]], ...] = (
 )
 
 
-def decide_bundle(wish: BundleWish, seen: BundleSeen, gates: tuple[tuple[str, Callable[[_Case], Iterable[Refusal]]], ...] = GATES) -> Plan:
+def decide_bundle(wish: BundleWish, seen: BundleSeen) -> Plan:
     """The plan: nothing where the bundle is there already, and it is the wanted one."""
     case = _Case(wish, seen)
-    refusals = tuple(refusal for dummy, gate in gates for refusal in gate(case))
+    refusals = tuple(refusal for dummy, gate in GATES for refusal in gate(case))
     if refusals:
         return Plan(refusals=refusals)
     steps: list[Step] = []

@@ -20,7 +20,7 @@ PATCH_SPEC = Block({
     }), "Which machines; all of the cluster where it is left out."),
     "layer": Field(Text(values=("cluster", "machine")), "Machine patches come after cluster patches.", required=True),
     "priority": Field(Whole(-1_000_000, 1_000_000), "Lower comes first; equal ones go by name."),
-    "documents": Field(ListOf(Open(), at_least=1), "Talos documents, laid over as strategic merges.", required=True),
+    "documents": Field(ListOf(Open()), "Talos documents, laid over as strategic merges; none is no change.", required=True),
 })
 PATCH_STATUS = Block({"recordUID": Field(Text(), "The record that this status belongs to."), "conditions": CONDITIONS})
 

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from tests.unit._decide.sentence import Sentence
 from tests.unit._decide.sentences_approval import APPROVAL_SENTENCES
+from tests.unit._decide.sentences_configuration import CONFIGURATION_SENTENCES
 from tests.unit._decide.sentences_discovery import DISCOVERY_SENTENCES
 from tests.unit._decide.sentences_records import RECORDS_SENTENCES
 
-SENTENCES: tuple[Sentence, ...] = RECORDS_SENTENCES + DISCOVERY_SENTENCES + APPROVAL_SENTENCES
+SENTENCES: tuple[Sentence, ...] = RECORDS_SENTENCES + DISCOVERY_SENTENCES + APPROVAL_SENTENCES + CONFIGURATION_SENTENCES
 
 #: Words that a refusal, a warning or an exception is told with. What of the three sections stands in no quote holds none of them.
 WORDS = (

@@ -11,10 +11,12 @@ from types import ModuleType
 
 import pytest
 from ansible_collections.ichor.talos.plugins.module_utils._decide import (
-    approval, cluster_edit, discovery, discovery_table, discovery_targets, disk_gates, machine_edit, record_deletion, trust, weak_identity,
+    approval, bundle, cluster_edit, credentials, discovery, discovery_table, discovery_targets, disk_gates, machine_edit, patch_edit, record_deletion, trust,
+    weak_identity,
 )
 from tests.unit._decide.rows import Row
 from tests.unit._decide.rows_approval import APPROVAL
+from tests.unit._decide.rows_configuration import BUNDLES, CREDENTIALS, PATCHES
 from tests.unit._decide.rows_discovery import DISCOVERY
 from tests.unit._decide.rows_edits import EDITS
 from tests.unit._decide.rows_records import RECORDS
@@ -24,6 +26,7 @@ TABLES: tuple[tuple[ModuleType, str, tuple[Row, ...]], ...] = (
     (approval, "COMMON", APPROVAL), (approval, "REJECTION", APPROVAL), (approval, "FIRST", APPROVAL), (approval, "APPROVAL", APPROVAL),
     (disk_gates, "GATES", APPROVAL), (machine_edit, "GATES", EDITS), (trust, "GATES", EDITS), (record_deletion, "GATES", EDITS),
     (cluster_edit, "GATES", RECORDS), (cluster_edit, "DELETION", RECORDS), (weak_identity, "RULES", DISCOVERY),
+    (bundle, "GATES", BUNDLES), (patch_edit, "GATES", PATCHES), (patch_edit, "DELETION", PATCHES), (credentials, "GATES", CREDENTIALS),
 )
 GATES = [(module, name, index, rows) for module, name, rows in TABLES for index in range(len(getattr(module, name)))]
 

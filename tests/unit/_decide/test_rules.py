@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Sections 3, 6 and 7 of the design as table tests, and that no sentence of them is left out."""
+"""Sections 3, 6, 7 and 8 of the design as table tests, and that no sentence of them is left out."""
 
 from __future__ import annotations
 
@@ -12,13 +12,15 @@ from pathlib import Path
 import pytest
 from tests.unit._decide.rows import Row
 from tests.unit._decide.rows_approval import APPROVAL
+from tests.unit._decide.rows_configuration import CONFIGURATION
 from tests.unit._decide.rows_discovery import DISCOVERY
 from tests.unit._decide.rows_edits import EDITS
 from tests.unit._decide.rows_records import RECORDS
 from tests.unit._decide.sentence import Sentence
+from tests.unit._decide.sentences_configuration import ELSEWHERE
 from tests.unit._decide.sentences import NO_RULE, SENTENCES, WORDS
 
-ROWS = (*RECORDS, *DISCOVERY, *APPROVAL, *EDITS)
+ROWS = (*RECORDS, *DISCOVERY, *APPROVAL, *EDITS, *CONFIGURATION)
 ROOT = Path(__file__).parents[3]
 
 
@@ -75,7 +77,7 @@ def rest_of(number: int, sentences: tuple[Sentence, ...]) -> list[str]:
     return [clause.strip() for clause in clauses if re.search(rf"\b({'|'.join(WORDS)})\b", clause, re.IGNORECASE)]
 
 
-@pytest.mark.parametrize("number", [3, 6, 7])
+@pytest.mark.parametrize("number", [3, 6, 7, 8])
 def test_no_refusal_warning_or_exception_of_the_section_is_left_out(number: int) -> None:
     assert rest_of(number, SENTENCES) == []
 
@@ -96,3 +98,8 @@ TWICE = {"7/approve-twice", "7/approve-twice-named", "7/reject-twice"}
 def test_every_row_of_the_sections_is_named_by_a_sentence() -> None:
     named = {row for entry in SENTENCES for row in entry.rows}
     assert {row.id for row in ROWS if row.id.split("/")[0] in ("6", "7")} - named == TWICE
+
+
+def test_every_row_of_section_8_is_named_by_a_sentence() -> None:
+    named = {row for entry in SENTENCES for row in entry.rows}
+    assert {row.id for row in ROWS if row.id.startswith("8/") and not row.id.startswith(ELSEWHERE)} - named == set()

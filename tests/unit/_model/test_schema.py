@@ -128,7 +128,6 @@ BAD = [
     (MACHINE, ("network", "primary", "gateway"), "router", "schema/address", "an IP address"),
     (MACHINE, ("network", "primary", "vlan"), 4095, "schema/values", "at most 4094"),
     (MACHINE, ("network", "primary", "vlan"), 0, "schema/values", "at least 1"),
-    (CONFIG_PATCH, ("documents",), [], "schema/values", "hold at least 1"),
     (CONFIG_PATCH, ("documents",), ["machine: {}"], "schema/type", "spec.documents[0] has to be a mapping and is a text"),
     (RECLAIM, ("notAfter",), "2026-13-01T00:00:00Z", "schema/time", "a time such as"),
     (BACKUP, ("schedule",), "hourly", "schema/cron", "five fields"),

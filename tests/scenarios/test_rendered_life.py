@@ -1,0 +1,124 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The first life from records alone: keys, patches, machines that run what the records say; and patches that cannot render."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.lab.control import Lab
+from tests.scenarios.playing import Project, lab_of, machine, network_of, tree_hash, writes
+from tests.scenarios.sending import cluster
+
+NETWORK = network_of(__name__)
+CONTROL_PLANE, WORKER = "prod-5a1f0c3e", "prod-7be2944d"
+NODES = {"cp": machine(1, NETWORK, "5a1f0c3e"), "worker": machine(2, NETWORK, "7be2944d")}
+MACHINES = [CONTROL_PLANE, WORKER]
+PATCHES: dict[str, dict[str, Any]] = {
+    "sysctls": {"documents": [{"machine": {"sysctls": {"vm.max_map_count": "262144"}}}]},
+    "time": {"layer": "machine", "machine_selector": {"role": "worker"},
+             "documents": [{"apiVersion": "v1alpha1", "kind": "TimeSyncConfig", "ntp": {"servers": ["192.0.2.123"]}}]},
+}
+BAD = [{"machine": {"kubelet": {"nodeIP": {"validSubnets": ["nonsense"]}}}}]
+
+
+def patch(name: str, **options: Any) -> dict[str, Any]:
+    return {"name": f"Patch {name}", "ichor.talos.talos_config_patch": {"name": name, "cluster": "prod", **options}}
+
+
+KEYS = {"name": "Keys", "ichor.talos.talos_secrets": {"cluster": "prod"}}
+RECORDS = [cluster(NETWORK), KEYS, {"name": "Discover", "ichor.talos.talos_discover": {"cluster": "prod"}}]
+APPROVE = [{"name": f"Approve {name}", "ichor.talos.talos_machine_approval": {
+    "machine": name, "role": role, "hostname": host, "install": {"disk": "/dev/sda"}}}
+    for name, role, host in ((CONTROL_PLANE, "controlplane", "cp-1"), (WORKER, "worker", "w-1"))]
+WRITE = [patch(name, **options) for name, options in PATCHES.items()]
+INFO = {"name": "Compare", "ichor.talos.talos_config_info": {"cluster": "prod"}}
+APPLY = {"name": "Apply", "ichor.talos.talos_maintenance_apply": {"machines": MACHINES}}
+
+
+@pytest.fixture(scope="module")
+def lab() -> Iterator[Lab]:
+    yield from lab_of(NODES)
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
+    return Project(tmp_path_factory.mktemp("rendered") / "project")
+
+
+def states(result: dict[str, Any]) -> dict[str, str]:
+    return {entry["name"]: entry["reason"] for entry in result["configs"]}
+
+
+def test_a_check_run_plans_with_keys_that_do_not_exist_yet(lab: Lab, project: Project) -> None:
+    project.play("cluster", [cluster(NETWORK)])
+    before, mark = tree_hash(project.store), lab.mark()
+    first, second = (project.play("check", [*RECORDS, *WRITE, *APPROVE, APPLY], "--check") for unused in range(2))
+    assert ("GenerateSecrets", "prod") in first.steps and ("ApplyConfig", WORKER) in first.steps
+    assert first["Apply"]["plan_id"] == second["Apply"]["plan_id"]
+    assert tree_hash(project.store) == before and writes(lab, mark) == []
+
+
+def test_running_machines_run_what_the_records_say(lab: Lab, project: Project) -> None:
+    made = project.play("records", [*RECORDS, *WRITE, *APPROVE, KEYS])
+    assert (project.store / "secrets" / "prod.yaml").stat().st_mode & 0o777 == 0o600
+    assert made["Keys"]["changed"] is False  # the second time
+    applied = project.run("ichor.talos.apply", "-e", str({
+        "ichor_machines": MACHINES, "ichor_bootstrap": CONTROL_PLANE, "ichor_store_path": str(project.store), "ichor_allow_loopback": True,
+        "ichor_timing": project.defaults["timing"]}).replace("'", '"').replace("True", "true"))
+    assert sorted(applied.steps) == [("ApplyConfig", CONTROL_PLANE), ("ApplyConfig", WORKER), ("Bootstrap", CONTROL_PLANE)]
+    assert lab.writes(accepted_only=True) == {"ApplyConfiguration": 2, "Bootstrap": 1}
+    compared = project.play("compare", [INFO])
+    assert states(compared["Compare"]) == {CONTROL_PLANE: "Converged", WORKER: "Converged"}
+    assert all(entry["in_sync"] for entry in compared["Compare"]["configs"])
+    keys = yaml.safe_load((project.store / "secrets" / "prod.yaml").read_text(encoding="utf-8"))
+    for secret in (keys["cluster"]["secret"], keys["trustdinfo"]["token"], keys["certs"]["os"]["key"]):
+        assert secret not in compared.output and secret not in str(compared.tasks)
+
+
+def test_a_patch_that_cannot_render_is_refused_and_nothing_is_written(lab: Lab, project: Project) -> None:
+    before = tree_hash(project.store)
+    refused = project.play("bad", [patch("bad", documents=BAD, machine_selector={"role": "worker"})], rc=2)["Patch bad"]
+    assert refused["reason"] == "RenderFailed" and WORKER in refused["msg"] and CONTROL_PLANE not in refused["msg"]
+    assert tree_hash(project.store) == before
+
+
+def test_the_same_patch_behind_the_module_holds_whom_it_selects(lab: Lab, project: Project) -> None:
+    path = project.store / "patches" / "bad.yaml"
+    path.write_text(yaml.safe_dump({
+        "apiVersion": "ichor.maesh.dev/v1alpha1", "kind": "TalosConfigPatch", "metadata": {"name": "bad"},
+        "spec": {"clusterRef": "prod", "layer": "cluster", "machineSelector": {"role": "worker"}, "documents": BAD}}), encoding="utf-8")
+    mark = lab.mark()
+    run = project.play("behind", [INFO, {**APPLY, "ignore_errors": True}])
+    assert states(run["Compare"]) == {CONTROL_PLANE: "Converged", WORKER: "RenderFailed"}
+    assert "nodeIP subnet is not valid" in {entry["name"]: entry["message"] for entry in run["Compare"]["configs"]}[WORKER]
+    assert run["Compare"]["blocked"] == run["Apply"]["blocked"] == [WORKER]
+    assert writes(lab, mark) == []
+    # a patch that fails for another cause than itself is not refused
+    assert project.play("other", [patch("harmless", documents=[{"machine": {"sysctls": {"a.b": "1"}}}])])["Patch harmless"]["changed"] is True
+    path.unlink()
+
+
+def test_drift_is_exactly_what_was_changed(lab: Lab, project: Project) -> None:
+    run = project.play("drift", [
+        patch("harmless", documents=[{"machine": {"sysctls": {"a.b": "2"}, "env": {"PASSWORD_OF_PROXY": "x1"}}}]), INFO,
+        {"name": "Strict", "ignore_errors": True, "ichor.talos.talos_config_info": {"cluster": "prod", "fail_on": ["drift"]}}])
+    assert states(run["Compare"]) == {CONTROL_PLANE: "Drifted", WORKER: "Drifted"}
+    for entry in run["Compare"]["configs"]:
+        assert {(one["path"], one["running"]) for one in entry["differences"]} == {("machine.sysctls.[a.b]", None), ("machine.env.PASSWORD_OF_PROXY", None)}
+    assert run["Strict"]["failed"] is True and run["Strict"]["reason"] == "DriftFound"
+
+
+def test_credentials_from_the_bundle_are_taken_by_the_nodes(lab: Lab, project: Project) -> None:
+    issue = {"name": "Issue", "ichor.talos.talos_credentials": {"kind": "talosconfig", "cluster": "prod", "path": "talosconfig"}}
+    run = project.play("credentials", [issue, {**issue, "name": "Again"}, {
+        "name": "Use", "ichor.talos.talos_config_info": {"machines": MACHINES, "talosconfig": "talosconfig"}}])
+    assert (run["Issue"]["changed"], run["Again"]["changed"]) == (True, False)
+    assert (project.folder / "talosconfig").stat().st_mode & 0o777 == 0o600
+    assert all(entry["compared"] for entry in run["Use"]["configs"])
