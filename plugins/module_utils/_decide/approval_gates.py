@@ -21,6 +21,7 @@ from .._model.records import condition_of, dig, text_at
 from .approval_case import Case
 from .approval_words import Candidate, Wanted
 from .names import missing_record
+from .record_twin import TWIN_HINT, answers_to, told_of, twin_of
 from .same_machine import difference
 from .weak_identity import unique_parts
 
@@ -165,6 +166,15 @@ def _twin(case: Case) -> Refusal | None:
     return _refuse(case, "6/twin", "TwinIdentity", told, "Switch the wrong one off and run a discovery of the whole cluster.")
 
 
+def _other_record(case: Case) -> Refusal | None:
+    other = twin_of(case.machine, case.others)
+    if other is None and case.node is not None:
+        other = answers_to(case.node.identity, case.machine, case.others)
+    if other is None:
+        return None
+    return _refuse(case, "6/record-twin", "TwinIdentity", told_of(other), TWIN_HINT)
+
+
 def _weak_unresolved(case: Case) -> Refusal | None:
     if not case.weak or unique_parts(case.recorded, case.others):
         return None
@@ -251,6 +261,7 @@ APPROVAL: tuple[Row, ...] = (
     ("7/role-missing", _no_role),
     ("7/control-plane-cap", _control_planes),
     ("6/twin", _twin),
+    ("6/record-twin", _other_record),
     ("7/weak-unresolved", _weak_unresolved),
     ("7/weak-not-accepted", _weak_not_accepted),
     ("3/endpoint-refused", _endpoint),

@@ -30,6 +30,8 @@ from .provisioning_words import (
     ApplyConfig, Follow, Need, Pin, Provisioning, RecordPin, Refused, Send, Unchanged, Verdict,
 )
 from .pin_changed import pin_changed_message
+from .provisioning_twins import answering_twin, at_same_address, recorded_twin
+from .record_twin import TWIN_HINT
 from .running_words import RunningNode
 from .same_machine import difference
 from .versions import older
@@ -91,6 +93,10 @@ def _control_plane(seen: Provisioning) -> bool:
 
 def _followed(seen: Provisioning) -> bool:
     return seen.machine is not None and is_followed(seen.machine)
+
+
+def _joined(seen: Provisioning) -> bool:
+    return seen.machine is not None and has_converged(seen.machine)
 
 
 def _annotated_pin(seen: Provisioning) -> str:
@@ -319,6 +325,11 @@ GATES: tuple[Gate, ...] = (
     Gate("9/2-running", lambda seen, now: _running(seen) is not None, _runs_already),
     Gate("9/3-stored", lambda seen, now: _followed(seen),
          lambda seen, now: Follow(_stored_message(seen), "9/3-stored")),
+    Gate("9/5-record-twin", lambda seen, now: not _joined(seen) and bool(recorded_twin(seen)),
+         lambda seen, now: refuse(seen, "9/5-record-twin", "TwinIdentity", recorded_twin(seen), TWIN_HINT)),
+    Gate("9/5-same-address", lambda seen, now: not _joined(seen) and bool(at_same_address(seen)),
+         lambda seen, now: refuse(seen, "9/5-same-address", "EndpointRefused", at_same_address(seen),
+                                  "Correct spec.endpoint of the one that is not there, with talos_machine.")),
     Gate("9/10-sent-by-other",
          lambda seen, now: bool(sending := _sending(seen)) and sending is not None and sending.fresh(now, seen.sending_fresh)
          and sending.by != seen.holder,
@@ -329,8 +340,7 @@ GATES: tuple[Gate, ...] = (
          lambda seen, now: Follow("No answer came to an earlier send, and it counts as stored; follow it with talos_stage.",
                                   "9/10-counts-as-stored", settle=True),
          needs=("maintenance",), applies=lambda seen: _sending(seen) is not None),
-    Gate("9/4-converged", lambda seen, now: True, _fell_back, needs=("maintenance",),
-         applies=lambda seen: seen.machine is not None and has_converged(seen.machine)),
+    Gate("9/4-converged", lambda seen, now: True, _fell_back, needs=("maintenance",), applies=lambda seen: _joined(seen)),
     Gate("9/4-nobody", lambda seen, now: not isinstance(seen.maintenance, Present), _nobody_answers, needs=("maintenance",)),
     Gate("9/4-not-maintenance", lambda seen, now: not (isinstance(stage := _facts(seen).stage, Present) and stage.value.stage == "maintenance"),
          lambda seen, now: refuse(seen, "9/4-not-maintenance", "NotInMaintenance",
@@ -340,6 +350,8 @@ GATES: tuple[Gate, ...] = (
          lambda seen, now: refuse(seen, "9/5-identity", "IdentityMismatch",
                                   f"The machine that answers is another one: {difference(seen.identity, _facts(seen).identity)}.",
                                   "Correct the address (spec.endpoint), or discover the new machine; nothing was sent.")),
+    Gate("9/5-answers-to-another", lambda seen, now: bool(answering_twin(seen)),
+         lambda seen, now: refuse(seen, "9/5-answers-to-another", "TwinIdentity", answering_twin(seen), TWIN_HINT)),
     Gate("9/6-pin", lambda seen, now: bool(_pins(seen)) and not any(_facts(seen).certificate.matches(pin) for pin in _pins(seen)), _pin_changed),
     Gate("9/7-secure-boot", lambda seen, now: _secure_boot_off(seen),
          lambda seen, now: refuse(seen, "9/7-secure-boot", "SecureBootRequired", "The cluster requires SecureBoot, and the node does not have it on.",
@@ -378,5 +390,9 @@ GATES: tuple[Gate, ...] = (
          == _config(seen).sha256,
          lambda seen, now: refuse(seen, "9/10-rejected", "ConfigRejected", "The node refused these very bytes before.",
                                   "Change the configuration; it is tried again only then.")),
+    Gate("9/6-pin-missing", lambda seen, now: True,
+         lambda seen, now: refuse(seen, "9/6-pin-missing", "InvalidInput", "Without a record there is no pin but the one that is given.",
+                                  "Give fingerprint, as the node's console shows it."),
+         applies=lambda seen: seen.machine is None and not _pins(seen)),
     Gate("9/6-no-pin", lambda seen, now: True, _record_pin, needs=("settled",), applies=lambda seen: not _pins(seen)),
 )

@@ -51,6 +51,10 @@ class Provisioning:
     members: Observed[tuple[EtcdMember, ...]] | None = None
     #: Machines of this very pass that have to go first, in a bootstrapped cluster.
     after: tuple[str, ...] = ()
+    #: Every machine of the store, of any cluster.
+    everybody: tuple[Record, ...] = ()
+    #: Other machines of the same task that are dialled at the same address.
+    same_address: tuple[str, ...] = ()
     #: Host names of the configurations that the same task brings for other machines: (machine, host name).
     beside: tuple[tuple[str, str], ...] = ()
     holder: str = ""

@@ -68,7 +68,7 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
         names = selected(need_store(ports), request.select)
         request = replace(request, jobs=request.jobs + tuple(request.job_of(name) for name in names))
     renderer = Renderer(need_store(ports)) if any(job.render for job in request.jobs) else None
-    around = Surroundings(ports, request.timing, request.allow_loopback, renderer)
+    around = Surroundings(ports, request.timing, request.allow_loopback, renderer, tuple(job.name for job in request.jobs if job.name))
     request = replace(request, jobs=tuple(_rendered(around, job) for job in request.jobs))
     beside = tuple((job.name, job.hostname) for job in request.jobs if job.name and job.hostname)
     limit = asyncio.Semaphore(_AT_ONCE)

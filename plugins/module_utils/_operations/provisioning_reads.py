@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from .._decide.approved import is_approved, is_control_plane, sent
@@ -70,6 +71,8 @@ class Surroundings:
     timing: Timing
     allow_loopback: bool = False
     renderer: Renderer | None = None
+    #: The records that this task sends to.
+    names: tuple[str, ...] = ()
 
     def rendered(self, job: Job) -> Job:
         """The job with its configuration, where that is to be rendered from the records. Raises TalosError `RecordNotFound`."""
@@ -94,9 +97,20 @@ def begin(around: Surroundings, job: Job, beside: tuple[tuple[str, str], ...], a
         authority=Present(credentials.value.ca) if isinstance(credentials, Present) else credentials,
         endpoint=Present(str(address.value)) if isinstance(address, Present) else address,
         machine=view.machine, cluster=view.cluster, siblings=view.siblings, beside=tuple(one for one in beside if one[0] != job.name),
-        after=after, holder=ports.holder, sending_fresh=around.timing.sending_fresh)
+        everybody=view.everybody, same_address=_same_address(around, view), after=after, holder=ports.holder, sending_fresh=around.timing.sending_fresh)
     return Seen(job, observation, view, address.value if isinstance(address, Present) else None,
                 credentials.value if isinstance(credentials, Present) else None)
+
+
+def _same_address(around: Surroundings, view: MachineView) -> tuple[str, ...]:
+    """Other machines of this task that are dialled where this one is."""
+    found = []
+    for other in view.everybody:
+        if other.name in around.names and other.name != view.machine.name:
+            with suppress(TalosError):
+                if dial_endpoint(other) == dial_endpoint(view.machine):
+                    found.append(other.name)
+    return tuple(found)
 
 
 def _without_store(around: Surroundings, job: Job) -> Seen:

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The records that a machine's decision needs: itself, its cluster, all machines of the cluster (design law 12)."""
+"""The records that a machine's decision needs: itself, its cluster, all machines of the cluster and of the store (design law 12)."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ class MachineView:
     machine: Record
     cluster: Record | None
     siblings: tuple[Record, ...]
+    everybody: tuple[Record, ...] = ()
 
     @property
     def target(self) -> Target:
@@ -50,7 +51,8 @@ def read_machine(store: Store, name: str) -> MachineView:
         raise TalosError("RecordNotFound", f"There is no machine {name} in {store.description}.",
                          "Check the name; talos_machine_info lists the machines.")
     cluster = store.get(CLUSTER, cluster_of(machine))
-    return MachineView(machine, cluster, in_cluster(store.list(MACHINE).records, cluster_of(machine)))
+    everybody = store.list(MACHINE).records
+    return MachineView(machine, cluster, in_cluster(everybody, cluster_of(machine)), everybody)
 
 
 def address_of(view: MachineView, allow_loopback: bool) -> Observed[Endpoint]:

@@ -16,7 +16,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.moments import 
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Disk, NodeFacts
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Observed, Present, Unknown
 from ansible_collections.ichor.talos.plugins.module_utils._model.ports import Actor
-from ansible_collections.ichor.talos.plugins.module_utils._model.records import Broken, Record
+from ansible_collections.ichor.talos.plugins.module_utils._model.records import Broken, Json, Record
 
 from tests.unit._decide.rows import Row, Seen, of_plan
 from tests.unit.machine_world import DISK, NOW, SECOND, STICK, cluster, facts, fingerprint, identity, machine, uuid_of
@@ -68,6 +68,11 @@ def written(record: Record, key: str, node: Observed[NodeFacts] | None = None, *
 
 def planes(*numbers: int) -> list[Record]:
     return [machine(number, "approved", role="controlplane", hostname=f"cp-{number}") for number in numbers]
+
+
+def copy(state: str, who: Identity | None = None, **spec: Json) -> Record:
+    """A second record, by default of the very machine 1."""
+    return machine(1, state, name="prod-dup", who=who, **spec)
 
 
 def same_plan(one: Decision, other: Decision) -> Seen:
@@ -244,6 +249,32 @@ APPROVAL: tuple[Row, ...] = (
         says=("probably one board",),
     ),
     Row("6/twin-not-approved", lambda: approve(machine(1, status=TWIN)), ("6/twin",), reasons=("TwinIdentity",)),
+    Row(
+        "6/record-twin-approved",
+        lambda: approve(machine(1), machines=[copy("approved")]),
+        ("6/record-twin",),
+        reasons=("TwinIdentity",),
+        says=("prod-dup", "state: absent"),
+    ),
+    Row("6/record-twin-rejected", lambda: approve(machine(1), machines=[copy("rejected")]), ("6/record-twin",), says=("is rejected",)),
+    Row("6/record-twin-of-another-cluster", lambda: approve(machine(1), machines=[copy("approved", clusterRef="lab")]), ("6/record-twin",), says=("lab",)),
+    Row(
+        "6/record-twin-byte-swapped",
+        lambda: approve(machine(1), machines=[copy("approved", who=identity(1, uuid=swapped_uuid(uuid_of(1))))], accept_weak_identity=True),
+        ("6/record-twin",),
+    ),
+    Row(
+        "6/record-twin-by-what-answers",
+        lambda: approve(machine(1, who=Identity(uuid_of(1))), machines=[copy("approved", who=Identity("", "SN-0001-A"))]),
+        ("6/record-twin",),
+    ),
+    Row("6/record-twin-pending", lambda: approve(machine(1), machines=[copy("pending")]), absent=("6/record-twin",), actions=("ApproveMachine",)),
+    Row(
+        "6/record-twin-resolved",
+        lambda: approve(machine(1), machines=[copy("approved", who=identity(1, serial="SN-9", macs=("3c:ec:ef:00:00:99",)))], accept_weak_identity=True),
+        absent=("6/record-twin",),
+        actions=("ApproveMachine",),
+    ),
     Row("7/disk-matches-none", lambda: approve(machine(1), install={"disk": "/dev/sdz"}), ("7/disk-not-found",), reasons=("DiskNotFound",), says=("Fast 500",)),
     Row("7/selector-matches-none", lambda: approve(machine(1), install={"diskSelector": {"model": "Nope*"}}), ("7/disk-not-found",), reasons=("DiskNotFound",)),
     Row(

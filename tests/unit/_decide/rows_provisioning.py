@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -45,6 +45,12 @@ def members(*entries: EtcdMember) -> Provisioning:
     return replace(case.controlplane(bootstrapped=True), members=Present(entries))
 
 
+def twin(seen: Provisioning | None = None, status: Mapping[str, object] | None = None, **spec: object) -> Provisioning:
+    """Another record in the store; unless said otherwise a copy of the machine's own."""
+    copied = {"identity": {"uuid": w.uuid(1), "serial": "SER-1", "macs": ["00:1c:42:00:00:01"]}, "hostname": "copy", **spec}
+    return replace(seen or case.worker(), everybody=(w.machine_record("m9", 9, status=status, **copied),))  # type: ignore[arg-type]
+
+
 def condition(kind: str, status: str = "True") -> dict[str, object]:
     return {"conditions": [{"type": kind, "status": status, "reason": "Removing", "message": ""}]}
 
@@ -58,7 +64,6 @@ UNATTENDED = (b"version: v1alpha1\nmachine: {type: worker, token: abcdef.0123456
 CEL = UNATTENDED.replace(b'disk.dev_path == "/dev/sda"', b"disk.size > 100u * GB")
 NO_DISK = w.config("worker", "m1").replace(b"    disk: /dev/sda\n", b"    wipe: false\n")
 CONTROL_PLANES = tuple(w.machine_record(f"cp{number}", number, "controlplane") for number in (4, 5, 6, 7))
-
 
 
 def with_links(seen: Provisioning, named: str, there: str) -> Provisioning:
@@ -125,6 +130,22 @@ PROVISIONING: tuple[Row, ...] = (
     Row("9/no-pin", "9/6-no-pin", lambda: case.settled(case.worker(status={"maintenanceFingerprint": None})), "Pin"),
     Row("9/no-pin-and-restless", "9/6-no-pin", lambda: case.settled(case.worker(status={"maintenanceFingerprint": None}), "two"),
         "MaintenanceIdentityChanged"),
+    Row("9/record-twin-approved", "9/5-record-twin", lambda: twin(), "TwinIdentity"),
+    Row("9/record-twin-of-another-cluster", "9/5-record-twin", lambda: twin(clusterRef="other"), "TwinIdentity"),
+    Row("9/record-twin-rejected", "9/5-record-twin", lambda: twin(approvalState="rejected"), "TwinIdentity"),
+    Row("9/record-twin-sent", "9/5-record-twin", lambda: twin(approvalState="pending", status=STORED), "TwinIdentity"),
+    Row("9/record-twin-joined-by-its-macs", "9/5-record-twin", lambda: twin(
+        identity={"uuid": w.uuid(7), "macs": ["00:1c:42:00:00:01"]}, status=JOINED), "TwinIdentity"),
+    Row("9/record-twin-by-its-serial", "9/5-record-twin", lambda: twin(identity={"serial": "SER-1"}), "TwinIdentity"),
+    Row("9/record-twin-of-a-lost-answer", "9/5-record-twin", lambda: twin(case.worker(status=sending())), "TwinIdentity"),
+    Row("9/record-twin-and-stored", "9/3-stored", lambda: twin(case.worker(status=STORED)), "Follow"),
+    Row("9/record-twin-pending", "", lambda: twin(approvalState="pending"), "Send"),
+    Row("9/resolved-weak-identity", "", lambda: twin(identity={"uuid": w.uuid(1), "serial": "SER-7"}), "Send"),
+    Row("9/serial-of-the-chassis", "", lambda: twin(identity={"uuid": w.uuid(7), "serial": "SER-1", "macs": ["00:1c:42:00:00:07"]}), "Send"),
+    Row("9/answers-to-another-record", "9/5-answers-to-another", lambda: twin(
+        case.worker(machine={"identity": {"uuid": w.uuid(1)}}), identity={"serial": "SER-1"}), "TwinIdentity"),
+    Row("9/two-at-one-address", "9/5-same-address", lambda: replace(case.worker(), same_address=("m9",)), "EndpointRefused"),
+    Row("9/no-record-and-no-pin", "9/6-pin-missing", lambda: replace(case.case("worker", stored=False), pin=""), "InvalidInput"),
     Row("9/secure-boot-off", "9/7-secure-boot", lambda: case.worker(cluster={"secureBoot": "Required"}), "SecureBootRequired"),
     Row("9/no-install-disk", "9/7-disk", lambda: case.worker(config=NO_DISK), "InstallDiskUnknown"),
     Row("9/another-disk-than-approved", "9/7-disk", lambda: case.shows(case.worker(), disks=(disk(wwid="other"),)), "InstallDiskUnknown"),

@@ -81,6 +81,13 @@ DISCOVERY_SENTENCES: tuple[Sentence, ...] = (
         "Identity is looked up over all clusters of the store; another cluster's record is never changed.",
         "6/over-all-clusters",
         "6/other-cluster-own-address",
+        "6/record-twin-approved",
+        "6/record-twin-rejected",
+        "6/record-twin-of-another-cluster",
+        "6/record-twin-byte-swapped",
+        "6/record-twin-by-what-answers",
+        "6/record-twin-pending",
+        "6/record-twin-resolved",
     ),
     sentence(6, "(none: create pending, pin the fingerprint)", "6/new-is-pending-and-pinned", "6/only-looking", "6/broken-record"),
     sentence(

@@ -466,7 +466,23 @@ SENTENCES: tuple[Sentence, ...] = (
 
 #: Rows that stand for sentences of other sections.
 OTHERS: dict[str, str] = {
+    "8/a-link-that-is-there": "section 8, a link that the node does not have",
+    "8/a-link-that-is-not-there": "section 8, a link that the node does not have",
     "9/pending": "law 3",
+    "9/record-twin-approved": "laws 3 and 4",
+    "9/record-twin-of-another-cluster": "laws 3 and 4",
+    "9/record-twin-rejected": "law 3",
+    "9/record-twin-sent": "law 4",
+    "9/record-twin-joined-by-its-macs": "law 4",
+    "9/record-twin-by-its-serial": "laws 3 and 4",
+    "9/record-twin-of-a-lost-answer": "law 4",
+    "9/record-twin-and-stored": "law 4",
+    "9/record-twin-pending": "section 6, the machine that was there first",
+    "9/resolved-weak-identity": "section 6, a person resolves it",
+    "9/serial-of-the-chassis": "section 6, equal means all three",
+    "9/answers-to-another-record": "laws 3 and 4",
+    "9/two-at-one-address": "law 3",
+    "9/no-record-and-no-pin": "section 18, the store-less send requires uuid and fingerprint",
     "9/approved-by-nobody": "section 7, a hand-written approval counts as pending",
     "9/takes-no-certificate-of-ours": "section 5, UnknownAuthority",
     "9/talosconfig-of-another-cluster": "section 5, UnknownAuthority",
