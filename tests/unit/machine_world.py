@@ -235,7 +235,8 @@ class Leases:
 class Store:
     """Records in memory with optimistic concurrency; `writes` counts what was written, `check` refuses it."""
 
-    def __init__(self, *records: Record, broken: Sequence[Broken] = (), check: bool = False) -> None:
+    def __init__(self, *records: Record, broken: Sequence[Broken] = (), check: bool = False, vanished: Sequence[str] = ()) -> None:
+        self.vanished = tuple(vanished)
         self.records = {(record.kind, record.name): record for record in records}
         self.broken = tuple(broken)
         self.told: list[Event] = []
@@ -251,7 +252,7 @@ class Store:
 
     def list(self, kind: str) -> Listing:
         found = sorted((record for (of, dummy), record in self.records.items() if of == kind), key=lambda record: record.name)
-        return Listing(tuple(found), tuple(entry for entry in self.broken if entry.kind == kind))
+        return Listing(tuple(found), tuple(entry for entry in self.broken if entry.kind == kind), self.vanished if kind == MACHINE else ())
 
     def _write(self, what: str) -> None:
         if self.check:

@@ -14,11 +14,14 @@ from .._model.hardware import same_machine
 from .._model.machine import cluster_of, dial_endpoint
 from .._model.observations import Endpoint
 from .._model.observed import Observed, Present
-from .._model.plan import Refusal, Target
-from .._model.records import Record
+from .._model.plan import Refusal, Target, Warn
+from .._model.records import CLUSTER, Record
 from .discovery_table import OTHER, OWN, row_of, state_of
 from .discovery_words import Answer, Discovery, KubernetesHost, Skipped, Targets, World
 from .same_machine import recorded_identity
+
+#: So many addresses, and so many reasons, are written out.
+_SHOWN = 5
 
 
 def owners_of(machines: Iterable[Record]) -> Mapping[Endpoint, Record]:
@@ -76,6 +79,23 @@ def _left_alone(endpoint: Endpoint, owners: Mapping[Endpoint, Record], told: Map
         return Skipped(endpoint, "6/node-host", f"{endpoint} is Kubernetes Node {host.node}, which was not reset: it is not probed.")
     why = problem(endpoint.host)
     return Skipped(endpoint, "3/endpoint-refused", f"{endpoint} is not dialled: {why}.") if why else None
+
+
+def not_dialled(request: Discovery, targets: Targets, answers: Iterable[Answer]) -> tuple[Warn, ...]:
+    """One warning that names the registered addresses which are not dialled, and why; a named one is refused instead."""
+    named = set(request.named)
+    told = {skip.endpoint: skip.message for skip in targets.skipped if skip.rule == "3/endpoint-refused"}
+    told.update({answer.probe.endpoint: answer.probe.message for answer in answers if answer.probe.reason == "EndpointRefused"})
+    left = sorted(set(told) - named)
+    if not left:
+        return ()
+    shown = ", ".join(str(endpoint) for endpoint in left[:_SHOWN]) + (f" and {len(left) - _SHOWN} more" if len(left) > _SHOWN else "")
+    reasons = list(dict.fromkeys(told[endpoint].rpartition(" is not dialled: ")[2].rstrip(".") for endpoint in left))
+    why = "; ".join(reasons[:_SHOWN])
+    one = len(left) == 1
+    return (Warn(Target(kind=CLUSTER, name=request.cluster), (
+        f"{len(left)} address{'' if one else 'es'} of spec.discovery {'is' if one else 'are'} not dialled: {shown} ({why}). List the addresses of the nodes "
+        "themselves; allow_loopback is for a lab."), "6/not-dialled"),)
 
 
 def refused_addresses(request: Discovery, targets: Targets, answers: Iterable[Answer]) -> tuple[Refusal, ...]:

@@ -13,6 +13,7 @@ from .._model.approval import approval_state, status_missing, was_sent
 from .._model.observations import NodeFacts
 from .._model.observed import Absent, Observed, Present, Unknown
 from .._model.records import HOLD_APPLY, Record, condition_of, text_at
+from .following import GIVE_CREDENTIALS, OTHER_CLUSTER
 from .same_machine import difference, recorded_identity
 
 
@@ -124,6 +125,21 @@ def _stage(case: _Case) -> str:
     return text_at(case.machine.status, "stage")
 
 
+def unread(facts: Observed[NodeFacts]) -> bool:
+    """Whether the node was not read for want of the right credentials, which says nothing of the node."""
+    return isinstance(facts, Unknown) and facts.reason in ("SecretsUnavailable", "UnknownAuthority", "CredentialsExpired", "CredentialsInvalid")
+
+
+def _unread(case: _Case) -> Doing | None:
+    facts = case.now.facts
+    if not unread(facts) or not isinstance(facts, Unknown):
+        return None
+    if facts.reason == "SecretsUnavailable":
+        return Doing(f"It has joined, and was not read, since there are no credentials for it ({facts.message.rstrip('.')}).", "", "", GIVE_CREDENTIALS)
+    advice = OTHER_CLUSTER if facts.reason == "UnknownAuthority" else "Have a new talosconfig issued with talos_credentials."
+    return Doing(f"It has joined, and is not read with these credentials ({(facts.message or facts.reason).rstrip('.')}).", "", "", advice)
+
+
 def _silent(case: _Case) -> Doing | None:
     if not isinstance(case.now.facts, Unknown):
         return None
@@ -144,7 +160,7 @@ def _running(case: _Case) -> Doing | None:
 
 #: The first row that has something to say says it.
 ROWS: tuple[Callable[[_Case], Doing | None], ...] = (
-    _pending, _rejected, _lost, _other, _held, _never_sent, _joining, _silent, _running,
+    _pending, _rejected, _lost, _other, _held, _never_sent, _joining, _unread, _silent, _running,
 )
 
 

@@ -10,12 +10,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from .._decide.discovery import decide_discovery
-from .._decide.discovery_targets import refused_addresses, targets_of, to_verify
+from .._decide.discovery_targets import not_dialled, refused_addresses, targets_of, to_verify
 from .._decide.discovery_words import PENDING_LIMIT, CreateMachine, Discovery, Found, RefreshPin, Targets, Verdict, World
 from .._decide.hardware_status import disk_status, link_status
+from .._decide.vanished import vanished_warnings
 from .._model.addresses import expand
+from .._model.approval import approval_state
 from .._model.dialling import dial_rules
 from .._model.errors import TalosError
+from .._model.machine import cluster_of
 from .._model.observations import Endpoint
 from .._model.observed import Absent, Present
 from .._model.outcome import MachineRow, Outcome
@@ -27,6 +30,9 @@ from .._model.timing import Timing
 from .machine_rows import machine_row
 from .probing import Pace, answers_of, certificates_of
 from .status_writing import changed_record, write_change
+
+#: So many pending machines are named.
+_SHOWN = 8
 
 
 @dataclass(frozen=True)
@@ -76,9 +82,12 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
         world = replace(world, answers=(*world.answers, *await answers_of(ports, verify, pace)))
     verdict = decide_discovery(wanted, world, ports.clock.now())
     refusals = refused_addresses(wanted, targets, world.answers)
-    verdict = replace(verdict, plan=replace(verdict.plan, refusals=refusals))
+    warnings = (*not_dialled(wanted, targets, world.answers), *vanished_warnings(records.machines.vanished), *verdict.plan.warnings)
+    verdict = replace(verdict, plan=replace(verdict.plan, refusals=refusals, warnings=warnings))
+    told = _message(request, verdict, targets, records.machines.records)
+    ports.progress(told)
     plan = gate(verdict.plan)
-    outcome = await _act(request, ports, verdict, plan, targets)
+    outcome = await _act(request, ports, verdict, plan, targets, told)
     if refusals and len(refusals) == len(wanted.named):
         return replace(outcome, refused=True, reason=refusals[0].reason, message=f"{refusals[0].message} {refusals[0].hint}")
     return outcome
@@ -113,7 +122,7 @@ def _registered(cluster: Record | None) -> tuple[Endpoint, ...]:
     return expand(text for text in texts if isinstance(text, str))
 
 
-async def _act(request: Request, ports: Ports, verdict: Verdict, plan: Plan, targets: Targets) -> Outcome:
+async def _act(request: Request, ports: Ports, verdict: Verdict, plan: Plan, targets: Targets, message: str) -> Outcome:
     now = ports.clock.now()
     executed: list[str] = []
     waiting: list[str] = []
@@ -156,7 +165,7 @@ async def _act(request: Request, ports: Ports, verdict: Verdict, plan: Plan, tar
         plan=verdict.plan, executed=tuple(executed), machines=_rows(ports, verdict, written, would_be), events=tuple(events),
         transitions=tuple(move for change in verdict.changes for move in change.transitions),
         blocked=tuple(str(refusal.target) for refusal in verdict.plan.refusals), waiting_for=tuple(waiting),
-        message=_message(request, verdict, targets), would_be=would_be, extra=extra)
+        message=message, would_be=would_be, extra=extra)
 
 
 async def _settled(request: Request, ports: Ports, steps: Sequence[CreateMachine | RefreshPin]) -> dict[str, bool]:
@@ -221,7 +230,8 @@ def _found(entry: Found) -> Json:
     return shown
 
 
-def _message(request: Request, verdict: Verdict, targets: Targets) -> str:
+def _message(request: Request, verdict: Verdict, targets: Targets, machines: Sequence[Record]) -> str:
+    """What was found, for a person: the same sentence live and in the result."""
     kinds = [entry.kind for entry in verdict.found]
     told = [f"{kinds.count('Maintenance')} in maintenance mode", f"{kinds.count('AlreadyConfigured')} configured already"]
     others = len(targets.probe) - kinds.count("Maintenance") - kinds.count("AlreadyConfigured")
@@ -229,4 +239,15 @@ def _message(request: Request, verdict: Verdict, targets: Targets) -> str:
     refreshed = sum(1 for step in verdict.plan.steps if isinstance(step, RefreshPin))
     ending = f" {new} to register, {refreshed} to refresh." if new or refreshed else ""
     unregistered = " No cluster is named, so nothing is registered." if request.register and not request.cluster else ""
-    return f"Of {len(targets.probe)} addresses {', '.join(told)}, {max(0, others)} silent or no Talos.{ending}{unregistered}"
+    count = len(targets.probe)
+    found = f"Of {count} address{'' if count == 1 else 'es'} {', '.join(told)}, {max(0, others)} silent or no Talos."
+    return f"{found}{ending}{unregistered}{_pending(request.cluster, machines)}"
+
+
+def _pending(cluster: str, machines: Sequence[Record]) -> str:
+    """Which machines of the cluster waited for a person already."""
+    names = [machine.name for machine in machines if cluster and cluster_of(machine) == cluster and approval_state(machine) == "pending"]
+    if not names:
+        return ""
+    listed = ", ".join(names[:_SHOWN]) + (f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else "")
+    return f" {len(names)} pending machine{' waits' if len(names) == 1 else 's wait'} for approval: {listed}."

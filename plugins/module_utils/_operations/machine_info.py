@@ -9,7 +9,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 
 from .._decide.hardware_status import disk_status, link_status
-from .._decide.telling import NodeNow, tell
+from .._decide.telling import NodeNow, tell, unread
+from .._decide.vanished import vanished_warnings
 from .._model.approval import approval_state
 from .._model.dialling import dial_rules
 from .._model.errors import TalosError
@@ -17,6 +18,7 @@ from .._model.machine import cluster_of, dial_endpoint
 from .._model.observations import NodeFacts
 from .._model.observed import Absent, Observed, Present, Unknown
 from .._model.outcome import Outcome
+from .._model.plan import Plan, Target, Warn
 from .._model.ports import Gate, Ports
 from .._model.records import CLUSTER, MACHINE, Json, Listing, Record, text_at
 from .._model.timing import Timing
@@ -41,7 +43,7 @@ class Request:
 
 
 async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
-    """Read records and nodes. There is no plan, so the gate has nothing to show."""
+    """Read records and nodes. The plan has no step; it shows what could not be looked at."""
     store = need_store(ports)
     listing = store.list(MACHINE)
     clusters = {record.name: record for record in store.list(CLUSTER).records}
@@ -49,16 +51,30 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     records = [_record(listing, name, store.description) for name in names]
     readings = await each(records, lambda machine: _now(request, ports, machine, clusters.get(cluster_of(machine))))
     shown: list[Json] = []
-    silent = []
+    silent: list[str] = []
+    locked: list[tuple[str, str]] = []
     for machine, now in zip(records, readings):
-        if isinstance(now.facts, Unknown):
+        if unread(now.facts):
+            locked.append((machine.name, now.facts.message if isinstance(now.facts, Unknown) else ""))
+        elif isinstance(now.facts, Unknown):
             silent.append(machine.name)
         doing: dict[str, Json] = dict(asdict(tell(machine, clusters.get(cluster_of(machine)), now)))
         shown.append({**as_document(machine), "source": machine.source, "dial_endpoint": _address(machine), "node": _node(now), "doing": doing})
     broken: list[Json] = [{"name": entry.name, "source": entry.source, "line": entry.line, "message": entry.message} for entry in listing.broken]
     counted = len(records)
-    return Outcome(machines=tuple(machine_row(machine) for machine in records), unreachable=tuple(silent),
+    plan = Plan(warnings=(*_not_read(locked), *vanished_warnings(listing.vanished)))
+    if plan.warnings:
+        gate(plan)
+    return Outcome(plan=plan, machines=tuple(machine_row(machine) for machine in records), unreachable=tuple(silent),
                    message=f"{counted} machine{'' if counted == 1 else 's'}.", extra={"records": shown, "broken": broken})
+
+
+def _not_read(locked: list[tuple[str, str]]) -> tuple[Warn, ...]:
+    """That nodes were not read for want of credentials, once for all of them."""
+    if not locked:
+        return ()
+    names = ", ".join(name for name, dummy in locked[:8]) + (f" and {len(locked) - 8} more" if len(locked) > 8 else "")
+    return (Warn(Target(), f"Not read with authentication: {names}. {locked[0][1]}".rstrip(), "9/reads-credentials"),)
 
 
 def _record(listing: Listing, name: str, where: str) -> Record:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ansible_collections.ichor.talos.plugins.module_utils._decide.discovery import decide_discovery
-from ansible_collections.ichor.talos.plugins.module_utils._decide.discovery_targets import targets_of, to_verify
+from ansible_collections.ichor.talos.plugins.module_utils._decide.discovery_targets import not_dialled, targets_of, to_verify
 from ansible_collections.ichor.talos.plugins.module_utils._decide.discovery_words import Answer, Discovery, KubernetesHost, World
 from ansible_collections.ichor.talos.plugins.module_utils._model.addresses import parse_endpoint
 from ansible_collections.ichor.talos.plugins.module_utils._model.dialling import dial_rules
@@ -77,10 +77,11 @@ def probed(*registered: str, machines: Sequence[Record] = (), named: Sequence[st
     told: Observed[tuple[KubernetesHost, ...]] = Present(tuple(hosts)) if hosts is not None else Absent()
     request = Discovery("prod", tuple(parse_endpoint(text) for text in named), whole=not named)
     targets = targets_of(request, [parse_endpoint(text) for text in registered], tuple(machines), told, dial_rules(cluster().spec))
+    warnings = not_dialled(request, targets, ())
     return Seen(
-        frozenset(skip.rule for skip in targets.skipped),
+        frozenset(skip.rule for skip in targets.skipped) | {warning.rule for warning in warnings},
         actions=tuple(endpoint.host for endpoint in targets.probe),
-        told="\n".join(skip.message for skip in targets.skipped),
+        told="\n".join([*(skip.message for skip in targets.skipped), *(warning.message for warning in warnings)]),
     )
 
 

@@ -338,5 +338,11 @@ DISCOVERY: tuple[Row, ...] = (
     Row("6/only-looking", lambda: found(answer("10.0.0.1", 1), answer("10.0.0.2", 2, "two"), machines=[machine(2)], request=Discovery("prod", register=False))),
     # addresses
     Row("3/refused-address-in-a-range", lambda: probed("10.9.0.1", "10.244.3.3", "10.96.0.9", "10.0.0.2"), ("3/endpoint-refused",), actions=("10.0.0.2",)),
-    Row("3/refused-address-named", lambda: probed(named=["127.0.0.1", "0.0.0.0", "224.0.0.5", "10.0.0.2"]), ("3/endpoint-refused",), actions=("10.0.0.2",)),
+    Row("3/refused-address-named", lambda: probed(named=["127.0.0.1", "0.0.0.0", "224.0.0.5", "10.0.0.2"]), ("3/endpoint-refused",), ("6/not-dialled",),
+        actions=("10.0.0.2",)),
+    Row("3/not-dialled", lambda: probed("127.0.0.1", "127.0.0.2"), ("6/not-dialled",),
+        says=("2 addresses of spec.discovery are not dialled: 127.0.0.1:50000, 127.0.0.2:50000", "loopback", "allow_loopback")),
+    Row("3/not-dialled-one", lambda: probed("127.0.0.1", "10.0.0.2"), ("6/not-dialled",), actions=("10.0.0.2",), says=("1 address of spec.discovery is",)),
+    Row("3/not-dialled-many", lambda: probed(*(f"127.0.0.{number}" for number in range(101, 141))), ("6/not-dialled",), says=("127.0.0.105:50000 and 35 more",)),
+    Row("3/all-are-dialled", lambda: probed("10.0.0.2"), absent=("6/not-dialled",), actions=("10.0.0.2",)),
 )

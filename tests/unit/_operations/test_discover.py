@@ -50,6 +50,20 @@ def test_a_second_run_changes_nothing_and_writes_nothing() -> None:
     assert not outcome.plan.changed and store.writes == []
 
 
+def test_a_run_that_changes_nothing_says_what_it_saw_live_and_in_the_result() -> None:
+    lines: list[str] = []
+    given = ports(Nodes(Node(facts("10.0.0.1", identity(1)))), Store(cluster(), machine(1)))
+    outcome = discover(replace(given, progress=lines.append))
+    assert not outcome.plan.changed and lines[-1] == outcome.message
+    assert "1 in maintenance mode" in outcome.message and "1 pending machine waits for approval: prod-1." in outcome.message
+
+
+def test_addresses_that_are_not_dialled_and_vanished_records_are_warned_of() -> None:
+    store = Store(cluster(discovery={"addresses": ["127.0.0.1"]}), vanished=["prod-9"])
+    outcome = discover(ports(Nodes(), store))
+    assert [warning.rule for warning in outcome.plan.warnings] == ["6/not-dialled", "4/vanished"] and outcome.extra["probed"] == 0
+
+
 def test_a_certificate_that_differs_at_the_second_reading_is_not_pinned() -> None:
     store = Store(cluster())
     outcome = discover(ports(Nodes(Node(facts("10.0.0.1", identity(1)), keys=["a", "a", "b"])), store))

@@ -130,6 +130,23 @@ def test_an_unknown_name_and_a_broken_record_are_told_apart() -> None:
     assert [entry["name"] for entry in info(ports(None, store)).extra["broken"]] == ["bad"]
 
 
+def test_a_vanished_record_is_reported() -> None:
+    (warning,) = info(ports(None, Store(cluster(), machine(1), vanished=["prod-9"]))).plan.warnings
+    assert warning.rule == "4/vanished" and "prod-9" in warning.message
+
+
+def test_a_machine_that_was_not_read_for_want_of_credentials_is_not_called_unreachable() -> None:
+    record = machine(1, "approved", status=CONVERGED)
+    without = info(ports(Nodes(node("configured")), Store(cluster(), record)))
+    other = info(ports(Nodes(node()), Store(cluster(), record), credentials=credentials))
+    silent = info(ports(Nodes(), Store(cluster(), record), credentials=credentials))
+    assert [outcome.unreachable for outcome in (without, other, silent)] == [(), (), ("prod-1",)]
+    assert ["talosconfig" in warning.message for warning in without.plan.warnings] == [True] and len(other.plan.warnings) == 1
+    assert [outcome.extra["records"][0]["node"]["reason"] for outcome in (without, other)] == ["SecretsUnavailable", "UnknownAuthority"]
+    told = [outcome.extra["records"][0]["doing"] for outcome in (without, other)]
+    assert "no credentials" in told[0]["what"] and "Give talosconfig" in told[0]["advice"] and "another cluster" in told[1]["advice"]
+
+
 def test_every_operation_dials_the_observed_address_and_not_the_one_in_the_spec() -> None:
     """Section 3: every dial, in every module, uses the address to dial."""
     moved = {"observedEndpoint": "10.0.0.7", "observedEndpointFor": "10.0.0.1"}
