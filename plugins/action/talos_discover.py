@@ -29,6 +29,8 @@ from ansible.utils.display import Display
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.arguments import FILE_OPTIONS, PATH_OPTIONS, SECRET_OPTIONS
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.channel import ENVIRONMENT, PLACEHOLDER
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.plan_text import duration
+from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
+from ansible_collections.ichor.talos.plugins.module_utils._model.plain_files import read_given
 
 display = Display()
 
@@ -109,8 +111,7 @@ class ActionModule(ActionBase):
 
     def _clear_text(self, path):
         """The clear text of a person's file; the vault secrets are this ansible-playbook's."""
-        with open(path, "rb") as stream:
-            data = stream.read()
+        data = read_given(path, "The file")
         return self._loader._vault.decrypt(data) if is_encrypted(data) else data
 
 
@@ -210,6 +211,8 @@ class Channel:
     def _answer(self, path: str) -> Mapping[str, str]:
         try:
             return {"content": self._clear_text(path).decode("utf-8", "surrogateescape")}
+        except TalosError as error:
+            return {"error": error.message.rstrip(".")}
         except Exception as error:  # whatever the vault says goes to the module as text
             return {"error": " ".join(str(error).split())}
 

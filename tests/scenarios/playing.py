@@ -26,7 +26,7 @@ from tests.lab.control import Lab
 HERE = Path(__file__).parent
 #: Generous, since the machine may be busy; nothing waits for it when all goes well.
 SECONDS = 240
-QUICK = {"settle": 0.3, "follow": 0.3, "lock_renewal": 1.0, "sending_fresh": 0.5}
+QUICK = {"settle": 0.3, "follow": 0.3, "lock_renewal": 1.0, "apply": 20.0, "sending_fresh": 20.0}
 
 
 @dataclass(frozen=True)

@@ -85,7 +85,7 @@ class Channel:
         """The clear text of a file that may be vaulted, read by the action plugin with its vault secrets."""
         self._send({"ask": {"path": path}})
         answer = self._next("answer")
-        problem = answer.get("error")
+        problem = str(answer.get("error") or "").rstrip(".")
         if problem:
             raise TalosError("SecretsUnavailable", f"{path} cannot be decrypted: {problem}.",
                              "Give ansible-playbook the vault password or identity of that file.")

@@ -6,25 +6,29 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from pathlib import Path
 
 from .._model.errors import TalosError
-from .._model.timing import Timing
+from .._model.plain_files import read_given
+from .._model.timing import LONGEST, Timing, contradictions
+from .given import check_given
 from .redaction import Redactor
 
 #: The head of a file that ansible-vault encrypted.
 VAULT_HEADER = b"$ANSIBLE_VAULT;"
-#: No configuration, bundle or talosconfig is larger.
-LARGEST_FILE = 8 << 20
 
 
 class Options:
-    """The options of one task. A name that the spec does not know is a KeyError: a fault of ours."""
+    """The options of one task. A name that the spec does not know is a KeyError: a fault of ours.
+
+    Raises TalosError `InvalidInput` for what `check_given` refuses.
+    """
 
     def __init__(self, values: Mapping[str, object], redactor: Redactor,
                  clear_text: Callable[[str], bytes] | None = None) -> None:
+        check_given(values)
         self._values = values
         self._redactor = redactor
         self._clear_text = clear_text
@@ -88,10 +92,14 @@ class Options:
         for entry in fields(Timing):
             value = given.get(entry.name)
             if isinstance(value, (int, float)):
-                if value <= 0:
-                    raise TalosError("InvalidInput", f"timing.{entry.name} is {value}.", "Give a number of seconds above 0.")
+                if not 0 < value <= LONGEST:
+                    raise TalosError("InvalidInput", f"timing.{entry.name} is {value}.",
+                                     f"Give a number of seconds above 0 and of at most {LONGEST:.0f} (a week).")
                 values[entry.name] = float(value)
-        return Timing(**values)
+        timing = Timing(**values)
+        for problem in contradictions(timing):
+            raise TalosError("InvalidInput", *problem)
+        return timing
 
     def remember(self, text: str) -> None:
         """Remember the secrets of a YAML or JSON text that came in an ordinary option, so that they are masked in what leaves the module."""
@@ -122,14 +130,7 @@ class Options:
 
     def read_file(self, path: str, what: str) -> bytes:
         """A person's file, decrypted by the action plugin when it is vaulted; the errors name the option `what`."""
-        try:
-            with Path(path).expanduser().open("rb") as stream:
-                data = stream.read(LARGEST_FILE + 1)
-        except OSError as error:
-            raise TalosError("InvalidInput", f"{what} {path} cannot be read: {error.strerror or error}.",
-                             "Give the path of a readable file on the machine that runs ansible-playbook.") from error
-        if len(data) > LARGEST_FILE:
-            raise TalosError("InvalidInput", f"{what} {path} is larger than {LARGEST_FILE >> 20} MiB.", "Give the right file.")
+        data = read_given(os.path.expanduser(path), what)
         if not data.startswith(VAULT_HEADER):
             return data
         if self._clear_text is None:

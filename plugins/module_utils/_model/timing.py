@@ -9,6 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 
+#: No run waits longer than a week for anything.
+LONGEST = 7 * 24 * 3600.0
+
+
 @dataclass(frozen=True)
 class Timing:
     """The table of design section 19."""
@@ -34,3 +38,23 @@ class Timing:
     leave_and_reset: float = 480.0
     wait_for_maintenance: float = 1200.0
     sending_fresh: float = 90.0
+
+    @property
+    def sending_counts(self) -> float:
+        """For how long a `sending` is taken to be under way: never shorter than a send may last, with half as much, at most 30 s, to spare."""
+        return max(self.sending_fresh, self.apply + min(30.0, self.apply / 2))
+
+
+def contradictions(timing: Timing) -> list[tuple[str, str]]:
+    """What cannot be so at once: a sentence of what is wrong and one of what to do, for each."""
+    found = []
+    if timing.lock_renewal > timing.lock_duration / 2:
+        found.append((f"timing.lock_renewal is {timing.lock_renewal:g}, more than half of timing.lock_duration, which is {timing.lock_duration:g}: "
+                      "one missed renewal would lose the lock.", "Renew more often, or hold the lock for longer."))
+    if timing.sending_fresh < timing.apply:
+        found.append((f"timing.sending_fresh is {timing.sending_fresh:g}, less than timing.apply, which is {timing.apply:g}: "
+                      "another run would send while this one is still sending.", "Give sending_fresh at least the value of apply."))
+    if timing.follow_stuck < timing.follow_slow:
+        found.append((f"timing.follow_stuck is {timing.follow_stuck:g}, less than timing.follow_slow, which is {timing.follow_slow:g}.",
+                      "Give follow_stuck at least the value of follow_slow."))
+    return found

@@ -28,6 +28,9 @@ class Saying:
     retryable: bool = False
 
 
+#: Left out where it is not known which deadline passed.
+_WITHIN = " within {seconds} s"
+
 SAYINGS = {
     "ConnectionRefused": Saying(
         "{node} refuses the connection: nothing listens on that port.",
@@ -36,7 +39,7 @@ SAYINGS = {
         "{node} cannot be reached: there is no route to it or the host does not answer.",
         "Check the address, the power and the network between this host and the node.", True),
     "TimedOut": Saying(
-        "{node} gave no answer within {seconds} s.",
+        f"{{node}} gave no answer{_WITHIN}.",
         "Check that the node is up and that no firewall drops the connection; then run again.", True),
     "NotTls": Saying(
         "What listens at {node} does not speak TLS 1.3.",
@@ -99,7 +102,8 @@ def failed(reason: str, node: Endpoint, *, detail: str = "", seconds: float = 0.
     """The error of one reason of the table."""
     saying = SAYINGS[reason]
     values = {"node": str(node), "seconds": f"{seconds:g}"}
-    return TalosError(reason, saying.message.format(**values), saying.hint.format(**values), detail=clean.text(detail, 4096),
+    message = saying.message if seconds else saying.message.replace(_WITHIN, "")
+    return TalosError(reason, message.format(**values), saying.hint.format(**values), detail=clean.text(detail, 4096),
                       failure=Failure(node=str(node), rpc=rpc, code=code, retryable=saying.retryable))
 
 

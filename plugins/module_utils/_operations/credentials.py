@@ -21,6 +21,7 @@ from .._model.errors import TalosError
 from .._model.machine import dial_endpoint
 from .._model.observed import Absent, Observed, Present, Unknown
 from .._model.outcome import Outcome
+from .._model.plain_files import read_given
 from .._model.ports import Gate, Ports
 from .._model.records import CLUSTER, MACHINE, Json, Record, text_at
 from .._store import files
@@ -120,11 +121,11 @@ def _authority(request: Request, ports: Ports, record: Record | None) -> Observe
 def _there(request: Request) -> tuple[Observed[CredentialFile], bool]:
     """What is at the path, and whether only its owner can read it."""
     path = Path(request.path)
-    data = files.read_bytes(path)
-    if data is None:
+    if not files.is_there(path):
         return Absent(request.path), True
+    data = read_given(path, "path")
     private = not path.stat().st_mode & 0o077
     try:
         return Present(read_credential_file(data, request.kind), request.path), private
     except ValueError as error:
-        return Unknown("RecordExists", f"{error}."), private
+        return Unknown("RecordExists", f"{str(error).rstrip('.')}."), private

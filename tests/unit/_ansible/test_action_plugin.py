@@ -118,6 +118,17 @@ def test_what_the_vault_says_is_handed_on_as_a_sentence() -> None:
         module.close()
 
 
+def test_a_file_that_would_never_end_is_not_read(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    made = action()
+    channel = plugin.Channel({}, made._clear_text, print)
+    try:
+        for path in (str(tmp_path / "pipe"), "/dev/zero"):
+            assert channel._answer(path) == {"error": f"The file {path} is a device, a pipe or a socket"}
+    finally:
+        channel._listener.close()
+
+
 def test_a_silent_module_is_spoken_for(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugin, "QUIET_SECONDS", 0.0)
     monkeypatch.setattr(plugin, "LOOK_SECONDS", 0.01)

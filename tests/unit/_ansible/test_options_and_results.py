@@ -7,19 +7,21 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
 import pytest
 
-from ansible_collections.ichor.talos.plugins.module_utils._ansible.options import LARGEST_FILE, Options
+from ansible_collections.ichor.talos.plugins.module_utils._ansible.options import Options
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.overlay import Overlay
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.redaction import MASK, Redactor
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.result import LARGEST_RESULT, UNREACHABLE, fitted, of_error, of_outcome
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.run_store import RunStore
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import CheckModeWrite, Failure, TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._model.outcome import Difference, MachineRow, Outcome, Transition
+from ansible_collections.ichor.talos.plugins.module_utils._model.plain_files import LARGEST_FILE
 from ansible_collections.ichor.talos.plugins.module_utils._model.plan import Plan, Refusal, Step, Target
 from ansible_collections.ichor.talos.plugins.module_utils._model.record_uid import record_uid
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import MACHINE, Event, Listing, Record, Ref
@@ -65,6 +67,22 @@ def test_timing_takes_what_is_given_and_refuses_nonsense() -> None:
         options(timing={"call": 0})[0].timing()
 
 
+@pytest.mark.parametrize(("given", "name"), [
+    ({"call": -1.0}, "call"), ({"settle": float("nan")}, "settle"), ({"apply": float("inf")}, "apply"), ({"lock_wait": 1e300}, "lock_wait"),
+    ({"drain": 604801.0}, "drain"), ({"lock_duration": 1e-9}, "lock_duration"), ({"lock_renewal": 31.0}, "lock_renewal"),
+    ({"sending_fresh": 59.0}, "sending_fresh"), ({"apply": 91.0}, "apply"), ({"follow_stuck": 1.0}, "follow_stuck"),
+])
+def test_timing_that_cannot_work_is_refused_with_the_name_of_the_option(given: dict[str, float], name: str) -> None:
+    with pytest.raises(TalosError, match=fr"timing\.{name}\b") as caught:
+        options(timing=given)[0].timing()
+    assert caught.value.reason == "InvalidInput" and len(caught.value.hint) > 10
+
+
+def test_timing_at_its_bounds_is_taken() -> None:
+    given = {"call": 1e-3, "lock_renewal": 30.0, "lock_duration": 60.0, "apply": 604800.0, "sending_fresh": 604800.0}
+    assert options(timing=given)[0].timing() == Timing(**given)
+
+
 def test_a_secret_text_wins_over_a_file_and_is_remembered(tmp_path: Path) -> None:
     file = tmp_path / "config.yaml"
     file.write_text("token: from-the-file", encoding="utf-8")
@@ -92,7 +110,9 @@ def test_files_that_cannot_be_read_are_told_by_name(tmp_path: Path) -> None:
     large = tmp_path / "large"
     with large.open("wb") as stream:
         stream.truncate(LARGEST_FILE + 1)
-    for path in (str(tmp_path / "none"), str(tmp_path), str(large)):
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to("loop")
+    for path in (*(str(tmp_path / name) for name in ("none", "", "large", "pipe", "loop")), "/dev/zero", "/dev/stdin\0"):
         with pytest.raises(TalosError) as caught:
             options()[0].read_file(path, "config_file")
         assert caught.value.reason == "InvalidInput" and path in caught.value.message and "config_file" in caught.value.message
@@ -142,6 +162,13 @@ def test_the_diff_is_the_plan_and_the_records() -> None:
     assert "create machine: one" in prepared["prepared"]  # type: ignore[index, call-overload]
     assert record == {"before": {"a": 1}, "after": {"a": 2}, "before_header": "TalosMachine one", "after_header": "TalosMachine one"}
     assert "diff" not in of_outcome(Outcome(), [], check=True, fail_on=()).values
+
+
+def test_a_plan_that_was_shown_as_lines_is_not_in_the_diff_once_more() -> None:
+    outcome = Outcome(plan=PLAN, differences=(Difference({"a": 1}, {"a": 2}, "TalosMachine one"),))
+    (record,) = of_outcome(outcome, [], check=True, fail_on=(), shown=True).values["diff"]  # type: ignore[misc]
+    assert "prepared" not in record  # type: ignore[operator]
+    assert "diff" not in of_outcome(Outcome(plan=PLAN), [], check=True, fail_on=(), shown=True).values
 
 
 def test_a_module_cannot_overwrite_a_common_key() -> None:

@@ -45,6 +45,12 @@ def test_no_write_passes_in_check_mode(row):
         asyncio.run(sender.send(row, None))
 
 
+def test_a_deadline_that_is_not_known_is_not_told_as_none():
+    node = Endpoint("192.0.2.1")
+    assert failures.failed("TimedOut", node).message == "192.0.2.1:50000 gave no answer."
+    assert failures.failed("TimedOut", node, seconds=0.5).message == "192.0.2.1:50000 gave no answer within 0.5 s."
+
+
 @pytest.mark.parametrize("reason", failures.SAYINGS)
 def test_every_failure_has_a_reason_a_sentence_and_a_hint(reason):
     error = failures.failed(reason, Endpoint("10.0.0.1"), detail="\x1b[31mdetail", seconds=20)
