@@ -77,6 +77,7 @@ def _static(environment: Environment) -> list[Check]:
         ("rooms", collection, ("-m", "tests.lint.rooms")),
         ("house rules", collection, ("-m", "tests.lint.house")),
         ("routing", collection, ("-m", "tests.lint.routing")),
+        ("tables of the documentation", collection, ("-m", "tests.lint.places")),
         ("ruff", collection, ("-m", "ruff", "check", "--no-cache", "--output-format", "concise", ".")),
         ("changelog", collection, ("-m", "antsibull_changelog", "lint")),
         ("documentation", collection, (str(environment.folder / "bin/antsibull-docs"), "lint-collection-docs", *DOCUMENTATION, ".")),

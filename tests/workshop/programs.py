@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import subprocess
+from pathlib import Path
 
 from tests.workshop import tree
 from tests.workshop.environments import DEMO, ROOT, Environment, for_tests, ready
@@ -19,9 +20,26 @@ def demo(arguments: list[str]) -> int:
 
 
 def vectors(arguments: list[str]) -> int:
-    """Recorded rows of a folder, or of the project's own, against the lab."""
+    """Recorded rows of a folder, or of the project's own: configurations against the product, everything else against the lab.
+
+    A folder may hold either kind or both (`protocol/` then); with none at all it fails.
+    """
     folder, *rest = arguments or [""]
-    return _run(for_tests(chosen()[-1]), "tests.lab.vectors", [*([os.path.abspath(folder)] if folder else []), *rest])
+    environment = for_tests(chosen()[-1])
+    place = Path(os.path.abspath(folder)) if folder else OWN_VECTORS
+    there = {path.name for path in place.glob("*.jsonl")}
+    done = []
+    if there & CONFIGURATION_ROWS:
+        done.append(_run(environment, "tests.vectors_config", [str(place)]))
+    if (place / "protocol").is_dir():
+        done.append(_run(environment, "tests.lab.vectors", [str(place / "protocol"), *rest]))
+    elif there - CONFIGURATION_ROWS or not done:
+        done.append(_run(environment, "tests.lab.vectors", [str(place), *rest]))
+    return max(done)
+
+
+OWN_VECTORS = ROOT / "tests" / "vectors"
+CONFIGURATION_ROWS = {"generate.jsonl", "patch.jsonl", "validate.jsonl", "scalars.jsonl"}
 
 
 def bench(arguments: list[str]) -> int:
