@@ -228,7 +228,7 @@ def decide_cluster(edit: ClusterEdit, seen: ClusterSeen) -> tuple[Plan, Record |
     if refusals:
         return Plan(refusals=refusals), seen.cluster
     if edit.absent and seen.cluster is not None:
-        return Plan((DeleteCluster(case.target, "a person wants it gone", before=seen.cluster),)), None
+        return Plan((DeleteCluster(target=case.target, why="a person wants it gone", before=seen.cluster),)), None
     return _write(case)
 
 
@@ -236,15 +236,15 @@ def _write(case: _Case) -> tuple[Plan, Record | None]:
     before = case.seen.cluster
     steps: list[Step] = []
     if case.edit.take_over and case.seen.no_lock:
-        steps.append(TakeOverStore(case.target, f"a person says that no other run uses this store. {case.seen.no_lock}"))
+        steps.append(TakeOverStore(target=case.target, why=f"a person says that no other run uses this store. {case.seen.no_lock}"))
     if before is None:
         record = Record(CLUSTER, case.edit.name, spec=case.spec)
-        steps.append(CreateCluster(case.target, "there is no such cluster yet", settings=case.spec, record=record))
+        steps.append(CreateCluster(target=case.target, why="there is no such cluster yet", settings=case.spec, record=record))
     else:
         record = replace(before, spec=case.spec)
         changed = {key: case.spec.get(key) for key in sorted({*case.spec, *before.spec}) if case.spec.get(key) != before.spec.get(key)}
         if changed:
-            steps.append(EditCluster(case.target, f"a person changes {', '.join(changed)}", settings=changed, before=before, spec=case.spec,
+            steps.append(EditCluster(target=case.target, why=f"a person changes {', '.join(changed)}", settings=changed, before=before, spec=case.spec,
                                      override=case.edit.override))
         steps.extend(_clears(case, before))
     return Plan(tuple(steps), warnings=_warnings(case)), record
@@ -253,7 +253,7 @@ def _write(case: _Case) -> tuple[Plan, Record | None]:
 def _clears(case: _Case, before: Record) -> Iterable[Step]:
     for what, named in (("operation", case.edit.clear_operation), ("disruption", case.edit.clear_disruption)):
         if named and dig(before.status, what):
-            yield ClearStatus(case.target, f"a person says that {named} is over", what=what, named=named)
+            yield ClearStatus(target=case.target, why=f"a person says that {named} is over", what=what, named=named)
 
 
 def _warnings(case: _Case) -> tuple[Warn, ...]:

@@ -68,7 +68,7 @@ def decide_credentials(wish: CredentialWish, seen: CredentialSeen, now: datetime
     warnings: tuple[Warn, ...] = ()
     if wish.kind == "talosconfig" and not wish.endpoints:
         warnings = (Warn(target, "No approved control plane has an address yet, so the talosconfig has no endpoints.", "5/credentials-no-endpoints"),)
-    return Plan((IssueCredentials(target, why, wish=wish),), warnings=warnings)
+    return Plan((IssueCredentials(target=target, why=why, wish=wish),), warnings=warnings)
 
 
 _Found = Iterable[tuple[str, str, str]]

@@ -340,7 +340,7 @@ GATES: tuple[Gate, ...] = (
          lambda seen, now: Follow("No answer came to an earlier send, and it counts as stored; follow it with talos_stage.",
                                   "9/10-counts-as-stored", settle=True),
          needs=("maintenance",), applies=lambda seen: _sending(seen) is not None),
-    Gate("9/4-converged", lambda seen, now: True, _fell_back, needs=("maintenance",), applies=lambda seen: _joined(seen)),
+    Gate("9/4-converged", lambda seen, now: True, _fell_back, needs=("maintenance",), applies=_joined),
     Gate("9/4-nobody", lambda seen, now: not isinstance(seen.maintenance, Present), _nobody_answers, needs=("maintenance",)),
     Gate("9/4-not-maintenance", lambda seen, now: not (isinstance(stage := _facts(seen).stage, Present) and stage.value.stage == "maintenance"),
          lambda seen, now: refuse(seen, "9/4-not-maintenance", "NotInMaintenance",

@@ -133,7 +133,8 @@ def test_newer_images_are_kept_and_only_shown(version: str) -> None:
     found = drift.drift(wanted, running)
     assert found.none and len(found.newer_images) == 5 and all(difference.path.endswith("image") for difference in found.newer_images)
     assert compare.equal(drift.with_newer_images(wanted, running), running)
-    backwards = drift.drift(running, wanted)
+    newer, older = running, wanted
+    backwards = drift.drift(newer, older)
     assert not backwards.none and len(backwards.apply) == 5 and not backwards.newer_images
 
 
