@@ -60,6 +60,21 @@ def test_machine_and_machines_are_one_list_without_repeats() -> None:
     assert options(machine=None, machines=None)[0].machines() == ()
 
 
+@pytest.mark.parametrize("given", [
+    {"fingerprint": ""}, {"fingerprint": "  "}, {"uuid": ""}, {"expect_plan_id": ""}, {"machine": ""}, {"machines": ["", " "]}, {"select": ""},
+    {"machine": "../prod-1"}, {"machine": "prod-*"}, {"machine": "Prod_1"}, {"machines": ["a", "a/../b"]}, {"machine": "x" * 254},
+    {"machine": "a\0"}, {"config_dir": "configs\0"}, {"install": {"disk": "/dev/sda\0"}}, {"labels": {"a\0": "b"}}, {"addresses": ["10.0.0.1\0"]},
+], ids=repr)
+def test_a_value_that_no_option_can_have_is_refused(given: dict[str, object]) -> None:
+    with pytest.raises(TalosError) as caught:
+        options(**given)
+    assert caught.value.reason == "InvalidInput" and next(iter(given)).removesuffix("s") in caught.value.message and caught.value.hint
+
+
+def test_what_was_not_given_is_not_blank() -> None:
+    options(fingerprint=None, uuid=None, machine=None, machines=[], select=None, hostname="", cluster="", labels={}, config_content="a\0b")
+
+
 def test_timing_takes_what_is_given_and_refuses_nonsense() -> None:
     assert options(timing={"call": 3, "apply": None})[0].timing() == Timing(call=3.0)
     assert options(timing=None)[0].timing() == Timing()
