@@ -66,12 +66,14 @@ def with_sending(status: Status, sending: Sending) -> Status:
                                   "attempt": sending.attempt, "by": sending.by}}
 
 
-def without_sending(status: Status, by: str) -> Status:
-    """The `sending` of this run withdrawn; another run's stays."""
+def without_sending(status: Status, by: str, before: object = None) -> Status:
+    """The `sending` of this run withdrawn; another run's stays. `before` is the `sending` that it was written over: that send's answer
+    is as unknown as it was, so its entry comes back."""
     found = status.get("sending")
     if not isinstance(found, dict) or found.get("by") != by:
         return status
-    return {key: value for key, value in status.items() if key != "sending"}
+    kept = {key: value for key, value in status.items() if key != "sending"}
+    return {**kept, "sending": before} if isinstance(before, dict) and before else kept
 
 
 def with_stored(status: Status, config: str, now: float) -> Status:

@@ -62,6 +62,14 @@ def _not_allowed(case: _Deletion) -> Refusal | None:
                        f"Run with allow_delete: true, or set the annotation {ALLOW_DELETE} to \"true\".")
 
 
+def _sending(case: _Deletion) -> Refusal | None:
+    if not case.machine.status.get("sending"):
+        return None
+    return case.refuse("4/sending", "SendingUnconfirmed", (
+        f"A configuration is on its way to machine {case.machine.name}, or its answer was lost: without the record nobody would know."),
+        "Look with talos_stage, or run talos_maintenance_apply again, which settles what became of it; then delete the record.")
+
+
 def _quorum_unknown(case: _Deletion) -> Refusal | None:
     etcd = case.seen.etcd
     if not case.needs_quorum or isinstance(etcd, Present):
@@ -88,6 +96,7 @@ def _quorum(case: _Deletion) -> Refusal | None:
 GATES: tuple[tuple[str, Callable[[_Deletion], Refusal | None]], ...] = (
     ("3/gitops", _tracked),
     ("4/allow-delete", _not_allowed),
+    ("4/sending", _sending),
     ("4/quorum-unknown", _quorum_unknown),
     ("4/quorum", _quorum),
 )

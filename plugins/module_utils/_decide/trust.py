@@ -13,7 +13,7 @@ from functools import cached_property
 from .._model.approval import approval_state, status_missing
 from .._model.hardware import meaningful
 from .._model.machine import known_endpoints
-from .._model.moments import moment, seconds_of
+from .._model.moments import moment
 from .._model.observations import NodeFacts
 from .._model.observed import Present, Unknown
 from .._model.plan import Plan, Refusal, Target, Wait
@@ -21,6 +21,7 @@ from .._model.records import TRUST_FINGERPRINT, Event, Json, Record, condition_o
 from .discovery import SECOND_READING
 from .hardware_status import hardware_values, pin_values
 from .machine_edit_words import Edit, Edited, EditSeen, TrustMachine
+from .no_answer import sending_of
 from .same_machine import difference, recorded_identity
 from .status_change import StatusChange
 from .weak_identity import Suspect, weaknesses
@@ -71,12 +72,11 @@ def _rejected(case: _Trust) -> Refusal | None:
 
 
 def _sending(case: _Trust) -> Refusal | None:
-    time = seconds_of(text_at(case.machine.status, "sending", "time"))
-    if time is None or case.now - time >= case.edit.sending_fresh:
+    sending = sending_of(case.machine.status)
+    if sending is None or not sending.fresh(case.now, case.edit.sending_fresh):
         return None
     return case.refuse("9/sending-fresh", "SendingUnconfirmed",
-                       f"A configuration is on its way to machine {case.machine.name}, sent by "
-                       f"{text_at(case.machine.status, 'sending', 'by') or 'another run'}.",
+                       f"A configuration is on its way to machine {case.machine.name}, sent by {sending.by or 'another run'}.",
                        f"Run again in {case.edit.sending_fresh:g} s.")
 
 

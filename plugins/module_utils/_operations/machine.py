@@ -80,7 +80,7 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
 
 
 def _edit(request: Request, name: str) -> Edit:
-    return replace(request.edit, name=name, settle=request.timing.settle, sending_fresh=request.timing.sending_fresh)
+    return replace(request.edit, name=name, settle=request.timing.settle, sending_fresh=request.timing.sending_counts)
 
 
 def _check(request: Request, names: tuple[str, ...]) -> None:

@@ -97,7 +97,7 @@ def begin(around: Surroundings, job: Job, beside: tuple[tuple[str, str], ...], a
         authority=Present(credentials.value.ca) if isinstance(credentials, Present) else credentials,
         endpoint=Present(str(address.value)) if isinstance(address, Present) else address,
         machine=view.machine, cluster=view.cluster, siblings=view.siblings, beside=tuple(one for one in beside if one[0] != job.name),
-        everybody=view.everybody, same_address=_same_address(around, view), after=after, holder=ports.holder, sending_fresh=around.timing.sending_fresh)
+        everybody=view.everybody, same_address=_same_address(around, view), after=after, holder=ports.holder, sending_fresh=around.timing.sending_counts)
     return Seen(job, observation, view, address.value if isinstance(address, Present) else None,
                 credentials.value if isinstance(credentials, Present) else None)
 
@@ -128,7 +128,7 @@ def _without_store(around: Surroundings, job: Job) -> Seen:
         target=Target(kind="Node", name=job.label, uuid=job.identity.uuid, address=str(job.endpoint)), identity=job.identity,
         pin=job.fingerprint, config=job.config,
         authority=Present(credentials.value.ca) if isinstance(credentials, Present) else credentials, endpoint=address,
-        holder=around.ports.holder, sending_fresh=around.timing.sending_fresh)
+        holder=around.ports.holder, sending_fresh=around.timing.sending_counts)
     return Seen(job, observation, None, job.endpoint, credentials.value if isinstance(credentials, Present) else None)
 
 

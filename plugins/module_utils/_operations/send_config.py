@@ -123,6 +123,7 @@ async def _on_connection(around: Surroundings, seen: Seen, step: ApplyConfig, ef
         return Sent(False, verdict)
     config, machine = observation.config, observation.machine
     joins: Disruption | None = None
+    before = machine.status.get("sending") if machine is not None else None
     if not isinstance(config, Present) or not facts.certificate.matches(session.certificate.fingerprint):
         return Sent(False, refuse(observation, "9/10-connection", "MaintenanceIdentityChanged",
                                   "The certificate changed while the node was read.", "Run this again."))
@@ -139,7 +140,7 @@ async def _on_connection(around: Surroundings, seen: Seen, step: ApplyConfig, ef
             try:
                 lease.confirm()
             except TalosError as error:
-                effects.status(machine, lambda status: without_sending(status, around.ports.holder))
+                effects.status(machine, lambda status: without_sending(status, around.ports.holder, before))
                 _withdraw(around, observation, joins)
                 return Sent(False, refuse(observation, "13/lost", error.reason, error.message, error.hint), error=error)
     around.ports.progress(f"{seen.job.label}: sending the configuration")
@@ -148,7 +149,7 @@ async def _on_connection(around: Surroundings, seen: Seen, step: ApplyConfig, ef
     except TalosError as error:
         if outcome_of(error.reason) != UNCONFIRMED:
             _withdraw(around, observation, joins)
-        return _failed(around, replace(seen, observation=replace(observation, machine=machine)), error, effects)
+        return _failed(around, replace(seen, observation=replace(observation, machine=machine)), error, effects, before)
     if machine is not None:
         write_stored(machine, step.config, effects)
     return Sent(True, warnings=reply.warnings)
@@ -168,8 +169,8 @@ def _withdraw(around: Surroundings, observation: Provisioning, disruption: Disru
         withdraw(around.ports, observation.cluster, disruption)
 
 
-def _failed(around: Surroundings, seen: Seen, error: TalosError, effects: Effects) -> Sent:
-    """An apply that raised: refused bytes, a node that is busy, nothing sent, or no answer."""
+def _failed(around: Surroundings, seen: Seen, error: TalosError, effects: Effects, before: object) -> Sent:
+    """An apply that raised: refused bytes, a node that is busy, nothing sent, or no answer. `before` is the `sending` of an earlier send."""
     observation, machine = seen.observation, seen.observation.machine
     config = observation.config
     mask = Mask(config.value.secrets) if isinstance(config, Present) else Mask(())
@@ -185,7 +186,7 @@ def _failed(around: Surroundings, seen: Seen, error: TalosError, effects: Effect
         return Sent(False, refusal, error=error)
     if how in (TRANSIENT, NOT_SENT):
         if machine is not None:
-            effects.status(machine, lambda status: without_sending(status, around.ports.holder))
+            effects.status(machine, lambda status: without_sending(status, around.ports.holder, before))
         hint = "Another apply is in progress; run this again." if how == TRANSIENT else error.hint
         return Sent(False, refuse(observation, "9/10-busy" if how == TRANSIENT else "9/10-not-sent", error.reason, message, hint), error=error)
     if machine is None:

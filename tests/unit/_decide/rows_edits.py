@@ -61,6 +61,10 @@ def after_trust(record: Record, node: Observed[NodeFacts], **more: object) -> Se
     )  # type: ignore[attr-defined]
 
 
+def sending_since(age: float) -> dict[str, Json]:
+    return {"sending": {"hash": "a", "time": moment(NOW - age), "by": "run-2", "attempt": 1}}
+
+
 MOVED = {"observedEndpoint": "10.0.0.7", "observedEndpointFor": "10.0.0.1"}
 BOOTSTRAPPED = replace(cluster(), status={"bootstrappedAt": "2026-01-01T00:00:00Z"})
 MEMBERS = tuple(EtcdMember(f"{number:016x}", f"cp-{number}") for number in range(1, 4))
@@ -184,7 +188,13 @@ EDITS: tuple[Row, ...] = (
     ),
     Row(
         "9/trust-while-sending",
-        lambda: trust(machine(1, "approved", status={"sending": {"hash": "a", "time": moment(NOW - 10), "by": "run-2"}}), answers(key="two")),
+        lambda: trust(machine(1, "approved", status=sending_since(10)), answers(key="two")),
+        ("9/sending-fresh",),
+        reasons=("SendingUnconfirmed",),
+    ),
+    Row(
+        "9/trust-while-sending-at-an-unreadable-time",
+        lambda: trust(machine(1, "approved", status={"sending": {"hash": "a", "time": "soon", "by": "run-2"}}), answers(key="two")),
         ("9/sending-fresh",),
         reasons=("SendingUnconfirmed",),
     ),
@@ -216,6 +226,19 @@ EDITS: tuple[Row, ...] = (
         says=("all there is to its removal",),
     ),
     Row("4/delete-by-annotation", lambda: edit(machine(1, annotations={"ichor.maesh.dev/allow-delete": "true"}), absent=True), actions=("DeleteRecord",)),
+    Row(
+        "4/delete-while-sending",
+        lambda: edit(machine(1, "approved", status=sending_since(10)), absent=True, allow_delete=True),
+        ("4/sending",),
+        reasons=("SendingUnconfirmed",),
+        says=("talos_stage",),
+    ),
+    Row(
+        "4/delete-with-a-lost-answer",
+        lambda: edit(machine(1, "approved", status=sending_since(9000)), absent=True, allow_delete=True),
+        ("4/sending",),
+        reasons=("SendingUnconfirmed",),
+    ),
     Row("4/delete-twice", lambda: edit(None, absent=True)),
     Row(
         "4/delete-worker",

@@ -13,6 +13,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._decide.no_answer impo
     without_sending,
 )
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TRANSPORT_REASONS
+from ansible_collections.ichor.talos.plugins.module_utils._model.timing import Timing
 
 MEANING = {
     "ConfigRejected": REJECTED, "FailedPrecondition": TRANSIENT,
@@ -52,6 +53,19 @@ def test_fresh(age: float, fresh: bool) -> None:
 def test_only_the_own_sending_is_withdrawn() -> None:
     status = with_sending({"x": 1}, SENDING)
     assert without_sending(status, "run-1") == {"x": 1} and without_sending(status, "run-2") == status and without_sending({}, "run-1") == {}
+
+
+def test_a_withdrawn_second_attempt_leaves_the_first_as_it_was() -> None:
+    before = {"hash": "a", "by": "run-0", "attempt": 1, "time": "2023-11-14T00:00:00Z"}
+    status = with_sending({"x": 1, "sending": before}, SENDING)
+    assert without_sending(status, "run-1", before) == {"x": 1, "sending": before}
+    assert without_sending(status, "run-1", {}) == {"x": 1} and without_sending({"x": 1}, "run-1", before) == {"x": 1}
+
+
+@pytest.mark.parametrize("timing, counts", [(Timing(), 90.0), (Timing(sending_fresh=1.0), 90.0), (Timing(sending_fresh=1.0, apply=8.0), 12.0),
+                                            (Timing(apply=600.0), 630.0), (Timing(sending_fresh=120.0), 120.0)])
+def test_a_sending_counts_for_longer_than_a_send_may_last(timing: Timing, counts: float) -> None:
+    assert timing.sending_counts == counts > timing.apply
 
 
 def test_stored() -> None:

@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
+from dataclasses import replace
 
 import pytest
 
@@ -178,6 +180,37 @@ def test_a_join_that_the_node_refused_is_no_disruption(reason: str) -> None:
     w.place(world, "cp1", 1, "controlplane").refuse = [w.error(reason)]
     apply(world, job("cp1", "controlplane"))
     assert not world.accepted and "disruption" not in world.cluster().status
+
+
+@pytest.mark.parametrize("reason", ["FailedPrecondition", "ConnectionRefused", "PermissionDenied"])
+def test_a_second_attempt_that_the_node_did_not_take_leaves_the_first_unconfirmed(reason: str) -> None:
+    world = fresh()
+    node = w.place(world, "w1", 1)
+    before = {"hash": hashlib.sha256(w.config("worker", "w1")).hexdigest(), "fingerprint": "FP-one", "time": "2023-11-14T00:00:00Z", "attempt": 1, "by": "run-0"}
+    record = world.machine("w1")
+    world.store.put(replace(record, status={**record.status, "sending": before}))
+    node.refuse = [w.error(reason)]
+    outcome = apply(world, job("w1"))
+    assert outcome.reason == reason and not world.accepted
+    assert world.machine("w1").status["sending"] == before
+
+
+def test_two_records_of_one_machine_are_both_sent_nothing() -> None:
+    world = fresh()
+    w.place(world, "w1", 1)
+    world.store.put(w.machine_record("dup", 1, hostname="dup"))
+    outcome = apply(world, job("w1"), job("dup"))
+    assert not world.received and set(outcome.blocked) == {"w1", "dup"} and {row.reason for row in outcome.machines} == {"TwinIdentity"}
+    assert "dup" in outcome.machines[0].message and not world.trace[0].startswith("maintenance")
+
+
+def test_two_machines_of_one_task_at_one_address_are_both_sent_nothing() -> None:
+    world = fresh()
+    w.place(world, "w1", 1)
+    world.store.put(w.machine_record("w2", 2, endpoint="10.0.0.1"))
+    outcome = apply(world, job("w1"), job("w2"))
+    assert not world.received and {row.reason for row in outcome.machines} == {"EndpointRefused"}
+    assert apply(world, job("w1")).executed and world.accepted == ["w1"]
 
 
 def test_a_member_of_the_same_name_holds_a_control_plane() -> None:
