@@ -6,7 +6,8 @@
 
 The file is JSON: `format`, and `plans`, each with the module's name, `plan_id`, `steps` (id, canonical form, description)
 and `done`, the ids of the steps that were executed under it; `run` names the ansible-playbook run that wrote it, and the
-first task of another run starts the file anew. It holds digests, never a secret; mode 0600.
+first task of another run starts the file anew. `digest` is that of everything else in it, so that a file which was changed
+after it was read is no longer taken for what was approved. It holds digests, never a secret; mode 0600.
 """
 
 from __future__ import annotations
@@ -19,16 +20,19 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .._model.errors import TalosError
-from .._model.plan import Plan
+from .._model.plan import Plan, digest, plan_id, step_id
+from .._model.plain_files import NotJson, read_given, read_json
 from .._model.records import Json
 
 FORMAT = "ichor.talos/plan/v1"
+#: The file by which a folder is known to be a store of records.
+_STORE_MARKER = ".ichor-store"
 
 
 @dataclass(frozen=True)
 class SavedStep:
     id: str
-    canonical: Json
+    canonical: dict[str, Json]
     description: Mapping[str, Json]
 
 
@@ -53,25 +57,65 @@ def of_plan(module: str, plan: Plan) -> SavedPlan:
 
 
 def read(path: str) -> tuple[SavedPlan, ...]:
-    """All plans of a file; `InvalidInput` when it is not there or is no such file."""
+    """All plans of a file; `InvalidInput` when it is not there or is no such file, `PlanChanged` when somebody changed it."""
+    return _read(path, "plan_file")[1]
+
+
+def refuse_target(path: str, store_folders: Sequence[str] = ()) -> None:
+    """Refuse a path at which no plan may be saved: anything but a plan file is there, or it is inside a store.
+
+    Asked before anything is done, in check mode too. Raises TalosError `InvalidInput`, or `PlanChanged`.
+    """
+    if not path.strip():
+        raise TalosError("InvalidInput", "save_plan is empty.", "Give the path of the file, or leave the option out.")
+    folder = os.path.realpath(os.path.dirname(os.path.abspath(path)))
+    if not os.path.isdir(folder):
+        raise TalosError("InvalidInput", f"save_plan {path} cannot be written: {folder} is no folder.", "Give a path in a folder that exists.")
+    around = [folder, *(str(parent) for parent in Path(folder).parents)]
+    stores = {os.path.realpath(store) for store in store_folders if store}
+    inside = next((parent for parent in around if parent in stores or os.path.lexists(os.path.join(parent, _STORE_MARKER))), "")
+    if inside:
+        raise TalosError("InvalidInput", f"save_plan {path} is inside the store {inside}.", "Save the plan outside the folders of the records.")
+    if os.path.lexists(path):
+        _read(path, "save_plan")
+
+
+def _read(path: str, option: str) -> tuple[str, tuple[SavedPlan, ...]]:
+    content = read_given(path, option)
     try:
-        return _read(path)[1]
-    except OSError as error:
-        raise TalosError("InvalidInput", f"The plan file {path} cannot be read: {error.strerror or error}.",
-                         "Make it with save_plan, for example by the playbook ichor.talos.plan.") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise TalosError("InvalidInput", f"{path} is no plan file of this collection.",
-                         "Give a file that save_plan wrote, unchanged.", detail=str(error)) from error
+        data = read_json(content)
+        if not isinstance(data, dict) or data["format"] != FORMAT:
+            raise ValueError("its format is another one")
+        run, plans = str(data.get("run") or ""), _plans(data["plans"])
+    except (NotJson, ValueError, KeyError, TypeError, AttributeError) as error:
+        hint = "Give a file that save_plan wrote, unchanged." if option == "plan_file" else "Nothing is written over it: give another path, or move it away."
+        raise TalosError("InvalidInput", f"{option} {path} is no plan file of this collection.", hint, detail=str(error)) from error
+    if data.get("digest") != _digest(data) or not all(_is_whole(plan) for plan in plans):
+        raise TalosError("PlanChanged", f"The plan file {path} was changed after it was saved: it is no longer what was planned.",
+                         "Move it away, save the present plan with save_plan, read it, and run that.")
+    return run, plans
 
 
-def _read(path: str) -> tuple[str, tuple[SavedPlan, ...]]:
-    data = json.loads(Path(path).read_text(encoding="utf-8"))
-    if data["format"] != FORMAT:
-        raise ValueError(f"its format is {data['format']!r}")
-    return str(data.get("run") or ""), tuple(_plan(entry) for entry in data["plans"])
+def _digest(data: Mapping[str, Json]) -> str:
+    return digest({key: value for key, value in data.items() if key != "digest"})
 
 
-def _plan(entry: Mapping[str, Json]) -> SavedPlan:
+def _is_whole(plan: SavedPlan) -> bool:
+    """Whether ids, canonical forms and what is shown of each step belong together."""
+    return plan.plan_id == plan_id([step.canonical for step in plan.steps]) and all(
+        step.id == step_id(step.canonical) == step.description.get("id") and step.description.get("action") == step.canonical["action"]
+        for step in plan.steps)
+
+
+def _plans(entries: Json) -> tuple[SavedPlan, ...]:
+    if not isinstance(entries, list):
+        raise ValueError("plans is a list")
+    return tuple(_plan(entry) for entry in entries)
+
+
+def _plan(entry: Json) -> SavedPlan:
+    if not isinstance(entry, dict):
+        raise ValueError("a plan is a mapping")
     steps = entry["steps"]
     done = entry.get("done") or []
     if not isinstance(steps, list) or not isinstance(done, list):
@@ -82,19 +126,18 @@ def _plan(entry: Mapping[str, Json]) -> SavedPlan:
 def _step(entry: Json) -> SavedStep:
     if not isinstance(entry, dict):
         raise ValueError("a step is a mapping")
-    description = entry["description"]
-    return SavedStep(str(entry["id"]), entry["canonical"], description if isinstance(description, dict) else {})
+    description, canonical = entry["description"], entry["canonical"]
+    if not isinstance(canonical, dict) or not isinstance(canonical["action"], str):
+        raise ValueError("a step has a canonical form")
+    return SavedStep(str(entry["id"]), canonical, description if isinstance(description, dict) else {})
 
 
 def add(path: str, plan: SavedPlan, run: str = "") -> None:
     """Put a plan into the file, beside those of the same run; one of the same module with the same id is replaced.
 
-    An empty plan is kept too: it says that the task had nothing to do.
+    An empty plan is kept too: it says that the task had nothing to do. Nothing but a plan file is written over.
     """
-    try:
-        known, kept = _read(path)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        known, kept = "", ()
+    known, kept = _read(path, "save_plan") if os.path.lexists(path) else ("", ())
     kept = tuple(other for other in kept if (other.module, other.plan_id) != (plan.module, plan.plan_id)) if known == run else ()
     _write(path, (*kept, plan), run)
 
@@ -104,7 +147,7 @@ def record_done(path: str, module: str, executed: Sequence[str]) -> None:
     if not executed:
         return
     plans = []
-    run, saved = _read(path)
+    run, saved = _read(path, "plan_file")
     for plan in saved:
         own = {step.id for step in plan.steps} if plan.module == module else set()
         plans.append(replace(plan, done=tuple(dict.fromkeys((*plan.done, *(item for item in executed if item in own))))))
@@ -112,10 +155,11 @@ def record_done(path: str, module: str, executed: Sequence[str]) -> None:
 
 
 def _write(path: str, plans: Sequence[SavedPlan], run: str) -> None:
-    data = {"format": FORMAT, "run": run, "plans": [
+    data: dict[str, Json] = {"format": FORMAT, "run": run, "plans": [
         {"module": plan.module, "plan_id": plan.plan_id, "finished": plan.finished, "done": list(plan.done),
          "steps": [{"id": step.id, "description": dict(step.description), "canonical": step.canonical} for step in plan.steps]}
         for plan in plans]}
+    data["digest"] = _digest(data)
     target = Path(path)
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from typing import ClassVar
 
@@ -84,8 +85,7 @@ class Step:
     @property
     def id(self) -> str:
         """Stable name of this very step: equal for equal action, target and parameters."""
-        text = json.dumps(self.canonical(), sort_keys=True, separators=(",", ":"))
-        return f"{self.action}-{hashlib.sha256(text.encode()).hexdigest()[:12]}"
+        return step_id(self.canonical())
 
     def describe(self) -> dict[str, Json]:
         """The step as a result shows it (section 20)."""
@@ -94,6 +94,21 @@ class Step:
             "disruption": self.disruption, "reversible": self.reversible,
             "waits_for": [wait.what for wait in self.waits_for],
         }
+
+
+def digest(value: Json) -> str:
+    """SHA-256 of plain data, hex, whatever the order of its keys."""
+    return hashlib.sha256(json.dumps(value, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+def step_id(canonical: Mapping[str, Json]) -> str:
+    """The id of the step with that canonical form."""
+    return f"{canonical['action']}-{digest(dict(canonical))[:12]}"
+
+
+def plan_id(canonicals: Sequence[Json]) -> str:
+    """The id of the plan with steps of those canonical forms."""
+    return digest({"steps": list(canonicals)})
 
 
 def plain(value: object) -> Json:
@@ -150,9 +165,7 @@ class Plan:
     @property
     def id(self) -> str:
         """SHA-256 of the canonical plan, hex; a plan without steps has one too."""
-        canonical = {"steps": [step.canonical() for step in self.steps]}
-        text = json.dumps(canonical, sort_keys=True, separators=(",", ":"))
-        return hashlib.sha256(text.encode()).hexdigest()
+        return plan_id([step.canonical() for step in self.steps])
 
     @property
     def changed(self) -> bool:
