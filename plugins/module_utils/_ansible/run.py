@@ -160,6 +160,8 @@ class _Run:
             options = self._options(hello)
             setting, ports_store, overlay = self._world(options, hello, store, needs_store)
             request = build_request(options)
+            if "save_plan" in options:
+                saved_plan.refuse_target(options.text("save_plan"), (setting.store_path, setting.state_path))
             gate = self._gate = self._make_gate(options)
             source = credentials(setting, ports_store) if credentials is not None else no_credentials
             outcome = asyncio.run(self._perform(request, operation, setting, nodes, ports_store, source, hello, gate))
@@ -184,7 +186,7 @@ class _Run:
         if getattr(self._module, "_verbosity", 0) >= VERBOSITY_OF_TRACEBACKS:
             for line in traceback.format_exc().splitlines():
                 self.show(line)
-        text = " ".join(str(error).split())
+        text = " ".join(str(error).split()).rstrip(".")
         return self._failed(TalosError("InternalError", f"Something unexpected happened in {self._module.short_name}: {type(error).__name__}: {text}.",
                                        "This is a fault of the collection; please report it with the output of -vvv."))
 
