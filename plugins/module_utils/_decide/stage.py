@@ -28,10 +28,8 @@ def kind_of(machine: Record | None, answered: bool) -> str:
 
 
 def asks_insecurely(machine: Record | None) -> bool:
-    """Whether the maintenance API may be asked: never for a converged machine, a rejected one, or one whose status is lost."""
-    if machine is None:
-        return True
-    return not (status_missing(machine) or has_converged(machine) or approval_state(machine) == "rejected")
+    """Whether the maintenance API may be asked: never for a converged machine, one that is not approved, or one whose status is lost."""
+    return machine is None or not (status_missing(machine) or has_converged(machine) or approval_state(machine) != "approved")
 
 
 def life_of(seen: Following, now: float) -> Life:
@@ -39,18 +37,20 @@ def life_of(seen: Following, now: float) -> Life:
     machine, life = seen.machine, follow(seen, now)
     if machine is None:
         return _without_record(seen, life)
+    if approval_state(machine) != "approved":
+        return _not_asked(machine, life)
     if status_missing(machine):
         return replace(life, rule="4/status-missing", reason="StatusMissing", wrong=True, settled=True, joined=False,
                        message="The machine is approved and its status is gone: it is read with authentication only, until "
                        "talos_machine with trust: true says that it is safe.")
-    if life.unread and approval_state(machine) != "rejected":
+    if life.unread:
         return life
     if has_converged(machine):
         if life.silent:
             return replace(life, rule="11/unreachable", stage=str(machine.status.get("stage") or "unknown"), reason="NodeUnreachable",
                            message="The machine has joined its cluster and does not answer.")
         return replace(life, reason="Converged", message="The machine runs.") if life.joined else life
-    if is_stored(machine) or (life.wrong and not life.unread) or isinstance(seen.answer, Present):
+    if is_stored(machine) or life.wrong or isinstance(seen.answer, Present):
         return life
     return _never_sent(seen, machine, life)
 
@@ -67,19 +67,20 @@ def _without_record(seen: Following, life: Life) -> Life:
     return life
 
 
+def _not_asked(machine: Record, life: Life) -> Life:
+    """A machine that nobody approved is not dialled: what is recorded is all there is to say."""
+    rejected = approval_state(machine) == "rejected"
+    told = "The machine was rejected and is not asked." if rejected else "The machine waits for talos_machine_approval and is not asked before that."
+    return replace(life, rule="9/rejected" if rejected else "9/pending", stage=str(machine.status.get("stage") or "unknown"), observed=False,
+                   reason="Rejected" if rejected else "PendingApproval", message=told, joined=False, settled=True, wrong=False, silent=False, unread=False)
+
+
 def _never_sent(seen: Following, machine: Record, life: Life) -> Life:
-    state = approval_state(machine)
-    reason = {"pending": "PendingApproval", "rejected": "Rejected"}.get(state, "AwaitingInstall")
     if machine.status.get("sending"):
         return replace(life, rule="9/sending", reason="SendingUnconfirmed", wrong=False, settled=False,
                        message="A configuration is on its way, or its answer was lost; talos_maintenance_apply finds out.")
     if isinstance(seen.insecure, Present):
-        told = {"pending": "It waits for talos_machine_approval.", "rejected": "It was rejected."}.get(
-            state, "It was never sent a configuration: use talos_maintenance_apply.")
-        return replace(life, rule="9/never-sent", stage="maintenance", reason=reason, settled=True, message=f"The machine is in maintenance mode. {told}")
-    if state == "rejected":
-        return replace(life, rule="9/rejected", stage=str(machine.status.get("stage") or "unknown"), reason=reason, settled=True, silent=False,
-                       wrong=False, unread=False,
-                       message="The machine was rejected and is not asked.")
+        return replace(life, rule="9/never-sent", stage="maintenance", reason="AwaitingInstall", settled=True,
+                       message="The machine is in maintenance mode. It was never sent a configuration: use talos_maintenance_apply.")
     return replace(life, rule="9/never-sent-silent", stage=str(machine.status.get("stage") or "unknown"), reason="CurrentConfigUnavailable",
                    settled=True, message="The machine does not answer, and was never sent a configuration.")

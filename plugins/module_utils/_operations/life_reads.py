@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from .._decide.following import Answer, Following, Insecure, wants_etcd, wants_services
 from .._decide.same_machine import difference
+from .._model.approval import approval_state
 from .._model.credentials import Credentials
 from .._model.errors import TalosError
 from .._model.identity import Identity
@@ -34,7 +35,9 @@ async def look(ports: Ports, endpoint: Endpoint, credentials: Observed[Credentia
                machine: Record | None = None, cluster: Record | None = None, insecurely: bool = True,
                static: tuple[Endpoint, ...] = ()) -> Following:
     """Everything that following looks at. The maintenance API is asked only where `insecurely` says so, at the address to
-    dial, and only when no authenticated read gave the machine itself."""
+    dial, and only when no authenticated read gave the machine itself. A machine that is not approved is not dialled at all."""
+    if machine is not None and approval_state(machine) != "approved":
+        return Following(identity, Absent("not asked"), Absent("not asked"), machine, cluster, timing=timing)
     answer = await _authenticated(ports, endpoint, credentials)
     own = isinstance(answer, Present) and not (identity != Identity() and difference(identity, answer.value.identity))
     elsewhere: list[tuple[str, Observed[Answer]]] = []

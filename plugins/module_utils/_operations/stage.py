@@ -131,7 +131,7 @@ class _Follower:
                                insecurely=asks_insecurely(machine), static=static_endpoints(machine, address.value.port))
         life = life_of(following, ports.clock.now())
         machine = self._write(view, following, life)
-        settled = life.wrong or is_settled(life, machine, request.until_running) or life.rule.startswith("9/never-sent")
+        settled = life.wrong or is_settled(life, machine, request.until_running) or life.rule.startswith(("9/never-sent", "9/pending", "9/rejected"))
         if life.joined and view.cluster is not None:
             settled = settled and await self._end_disruption(view, address.value, credentials)
         return _Seen(self._name, cluster, life, settled=settled)
@@ -168,7 +168,7 @@ def _refusal(request: Request, seen: _Seen, check: bool) -> Refusal | None:
     life = seen.life
     if life is None or check:
         return None
-    if life.wrong or (request.follow and life.rule == "9/never-sent"):
+    if life.wrong or (request.follow and life.rule in ("9/never-sent", "9/pending")):
         return Refusal(target, life.reason, life.message, "", life.rule)
     if request.follow and not seen.settled:
         return Refusal(target, "TimedOut", f"It is {life.stage} ({life.reason}) after {request.timeout:g} s: {life.message}",

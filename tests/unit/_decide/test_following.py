@@ -103,7 +103,9 @@ def test_what_a_look_may_write_and_ask(status: dict[str, object], answered: bool
 
 @pytest.mark.parametrize("seen, rule, reason", [
     (followed(SILENT, insecure(), status={"stage": "maintenance"}), "9/never-sent", "AwaitingInstall"),
-    (followed(SILENT, insecure(), status={"stage": "maintenance"}, approvalState="pending"), "9/never-sent", "PendingApproval"),
+    (followed(SILENT, insecure(), status={"stage": "maintenance"}, approvalState="pending"), "9/pending", "PendingApproval"),
+    (followed(answers("running"), status={"stage": "maintenance"}, approvalState="pending"), "9/pending", "PendingApproval"),
+    (followed(status={"sending": {"hash": "a"}}, approvalState="rejected"), "9/rejected", "Rejected"),
     (followed(status={"stage": "maintenance"}, approvalState="rejected"), "9/rejected", "Rejected"),
     (followed(status={"stage": "maintenance"}), "9/never-sent-silent", "CurrentConfigUnavailable"),
     (followed(status={"sending": {"hash": "a"}}), "9/sending", "SendingUnconfirmed"),

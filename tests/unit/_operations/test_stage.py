@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import asyncio
+
+import pytest
 from dataclasses import replace
 
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Endpoint
@@ -198,3 +200,14 @@ def test_select_names_machines() -> None:
     runs(node)
     outcome = look(world, select="[?spec.role=='worker'].metadata.name")
     assert [row.name for row in outcome.machines] == ["m1"]
+
+
+@pytest.mark.parametrize("state", ["pending", "rejected"])
+@pytest.mark.parametrize("follow", [False, True])
+def test_a_machine_that_is_not_approved_is_not_dialled(state: str, follow: bool) -> None:
+    world = w.World()
+    world.store.put(w.cluster_record())
+    w.place(world, "m1", 1, status={"stage": "maintenance"}, approvalState=state, network={"primary": {"addresses": ["10.0.0.7/24"]}})
+    outcome = look(world, "m1", follow=follow, until_running=follow)
+    assert not world.trace and world.clock.time == w.START
+    assert outcome.machines[0].reason == {"pending": "PendingApproval", "rejected": "Rejected"}[state] and "not asked" in outcome.machines[0].message
