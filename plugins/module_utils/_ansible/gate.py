@@ -12,7 +12,7 @@ from dataclasses import replace
 from .._model.errors import TalosError
 from .._model.plan import Plan
 from .._model.records import Json
-from .plan_text import SHORT_ID, plan_lines, saved_step_line
+from .plan_text import SHORT_ID, parameter_difference, plan_lines, saved_step_line
 from .saved_plan import SavedPlan, SavedStep, of_plan
 
 
@@ -34,21 +34,34 @@ class RunGate:
         self._tell_empty = tell_empty
         self._approved: dict[str, SavedStep] | None = None
         self._shown = ""
+        self._differing: list[str] = []
         self.plans: list[Plan] = []
 
     def __call__(self, plan: Plan) -> Plan:
-        text = "\n".join(plan_lines(plan, self._check))
+        first = not self.plans
+        self.plans.append(plan)
+        try:
+            self._hold(plan, first)
+        except TalosError:
+            self._tell(plan, withheld=True)
+            for line in self._differing:
+                self._show(f"  {line}")
+            raise
+        self._tell(plan, withheld=False)
+        return replace(plan, steps=()) if self._check else plan
+
+    def _tell(self, plan: Plan, *, withheld: bool) -> None:
+        text = "\n".join(plan_lines(plan, self._check, withheld=withheld))
         if text != self._shown and (self._tell_empty or plan != Plan()):
             self._shown = text
             for line in text.splitlines():
                 self._show(line)
-        first = not self.plans
-        self.plans.append(plan)
+
+    def _hold(self, plan: Plan, first: bool) -> None:
         if self._saved is not None:
             self._hold_against_file(plan, self._saved)
         elif self._expect:
             self._hold_against_id(plan, first)
-        return replace(plan, steps=()) if self._check else plan
 
     def _hold_against_id(self, plan: Plan, first: bool) -> None:
         if first:
@@ -58,14 +71,17 @@ class RunGate:
                     f"Read the present plan ({_summary(plan)}), and run with expect_plan_id: {plan.id} when you agree with it.")
             self._approved = {step.id: step for step in of_plan(self._module, plan).steps}
         elif self._approved is not None:
-            self._refuse_others(plan, self._approved, done=frozenset())
+            self._refuse_others(plan, self._approved, frozenset(), frozenset())
 
     def _hold_against_file(self, plan: Plan, saved: Sequence[SavedPlan]) -> None:
         approved = {step.id: step for entry in saved for step in entry.steps}
         done = frozenset(item for entry in saved for item in entry.done)
-        self._refuse_others(plan, approved, done)
+        # A file can hold the plans of several tasks of one module, of which this is one: only with its own plan it is compared.
+        others = {step.id for entry in saved if len(saved) > 1 and not _is_of(entry, plan) for step in entry.steps}
+        self._refuse_others(plan, approved, done | others, done)
 
-    def _refuse_others(self, plan: Plan, approved: Mapping[str, SavedStep], done: frozenset[str]) -> None:
+    def _refuse_others(self, plan: Plan, approved: Mapping[str, SavedStep], elsewhere: frozenset[str], done: frozenset[str]) -> None:
+        """Refuse what is not approved or was done; steps `elsewhere` are no part of the difference."""
         present = {step.id: step for step in of_plan(self._module, plan).steps}
         again = [step for key, step in present.items() if key in done]
         if again:
@@ -75,19 +91,35 @@ class RunGate:
         new = [step for key, step in present.items() if key not in approved]
         if not new:
             return
-        gone = [step for key, step in approved.items() if key not in present and key not in done]
-        rotated = [step for step in new if any(_only_certificate(step.canonical, old.canonical) for old in gone)]
-        if len(rotated) == len(new):
+        gone = [step for key, step in approved.items() if key not in present and key not in elsewhere]
+        pairs = [(step, next((old for old in gone if _same_deed(step.canonical, old.canonical)), None)) for step in new]
+        if all(old is not None and _only_certificate(step.canonical, old.canonical) for step, old in pairs):
             raise TalosError(
-                "PlanChanged", f"Only the certificate changed since the plan was saved, the identity is equal: {_listed(rotated)}. "
+                "PlanChanged", f"Only the certificate changed since the plan was saved, the identity is equal: {_listed(new)}. "
                 "Talos issues a new certificate every 12 hours. Nothing was done.",
                 "Save the plan again (the same command with --check and save_plan), compare the fingerprint, and run that.")
-        lines = [f"+ {saved_step_line(step.description)}" for step in new] + [f"- {saved_step_line(step.description)}" for step in gone]
-        for line in lines:
-            self._show(f"  {line}")
+        matched = [old for dummy, old in pairs if old is not None]
+        self._differing = [_difference(step, old) for step, old in pairs]
+        self._differing += [f"- {saved_step_line(step.description)} is only in the saved plan" for step in gone if step not in matched]
         raise TalosError(
-            "PlanChanged", f"The present plan is not the saved one: {'; '.join(lines)}. Nothing was done.",
+            "PlanChanged", f"The present plan is not the saved one: {'; '.join(self._differing)}. Nothing was done.",
             "Save the present plan (--check with save_plan), read it, and run that.")
+
+
+def _same_deed(new: Json, old: Json) -> bool:
+    """Whether two steps are the same action on the same target, whatever their parameters."""
+    return isinstance(new, dict) and isinstance(old, dict) and all(new.get(key) == old.get(key) for key in ("action", "target"))
+
+
+def _is_of(saved: SavedPlan, plan: Plan) -> bool:
+    """Whether a saved plan has to do with the same things as a present one."""
+    return any(_same_deed(step.canonical(), old.canonical) for step in plan.steps for old in saved.steps)
+
+
+def _difference(new: SavedStep, old: SavedStep | None) -> str:
+    if old is None:
+        return f"+ {saved_step_line(new.description)} is not in the saved plan"
+    return f"{saved_step_line(new.description)}: {parameter_difference(new.canonical, old.canonical)}"
 
 
 def _only_certificate(new: Json, old: Json) -> bool:

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import textwrap
 from collections.abc import Mapping
@@ -15,11 +16,17 @@ from .._model.records import Json
 
 SHORT_ID = 12
 WIDTH = 116
+_LONGEST_VALUE = 32
+#: Parameters of steps that a person knows by another word than the field's name.
+_PARAMETERS = {"config": "the configuration", "fingerprint": "the certificate", "acceptedFingerprint": "the certificate"}
 
 
-def plan_lines(plan: Plan, check: bool) -> list[str]:
-    """Steps with their reasons, refusals, warnings and waits, wrapped so that they can be read in a terminal."""
-    lines = [_head(plan, check)] if plan.steps or plan == Plan() else []
+def plan_lines(plan: Plan, check: bool, *, withheld: bool = False) -> list[str]:
+    """Steps with their reasons, refusals, warnings and waits, wrapped so that they can be read in a terminal.
+
+    `withheld`: it is not the approved plan, so it is only shown.
+    """
+    lines = [_head(plan, check, withheld)] if plan.steps or plan == Plan() else []
     for number, step in enumerate(plan.steps, 1):
         lines += _wrapped(f"  {number}. ", step_line(step))
         if step.why:
@@ -28,6 +35,8 @@ def plan_lines(plan: Plan, check: bool) -> list[str]:
             lines += _wrapped("     waits for ", wait_text(wait))
     for refusal in plan.refusals:
         lines += _wrapped("  refused: ", refusal_line(refusal))
+    if plan.refusals and plan.steps and not withheld:
+        lines += _wrapped("  ", f"What is refused is left out; {'a real run does' if check else 'this run does'} the steps above all the same.")
     for warning in plan.warnings:
         lines += _wrapped("  warning: ", f"{_of(str(warning.target))}{warning.message}")
     for wait in plan.waits:
@@ -43,10 +52,12 @@ def _wrapped(head: str, text: str) -> list[str]:
     return lines + [f"{indent}  {line}" for line in rest]
 
 
-def _head(plan: Plan, check: bool) -> str:
+def _head(plan: Plan, check: bool, withheld: bool) -> str:
     if not plan.steps:
         return "Nothing to do."
     count = "1 step" if len(plan.steps) == 1 else f"{len(plan.steps)} steps"
+    if withheld:
+        return f"The plan now would be {plan.id[:SHORT_ID]}, {count} (nothing is done):"
     return f"Plan {plan.id[:SHORT_ID]}, {count}{' (check mode: nothing is done)' if check else ''}:"
 
 
@@ -65,6 +76,37 @@ def step_line(step: Step) -> str:
 def saved_step_line(step: Mapping[str, Json]) -> str:
     """The same for a step that was read from a saved plan."""
     return f"{action_words(str(step.get('action') or ''))}: {step.get('target') or ''}"
+
+
+def parameter_difference(new: Json, old: Json) -> str:
+    """What two steps of equal action and target differ in, in words; digests and fingerprints are shortened.
+
+    Both are canonical forms as a saved plan keeps them.
+    """
+    return "; ".join(_differences(_parameters(new), _parameters(old)))
+
+
+def _differences(new: Mapping[str, Json], old: Mapping[str, Json]) -> list[str]:
+    found: list[str] = []
+    for name in sorted({**new, **old}):
+        now, then = new.get(name), old.get(name)
+        if isinstance(now, dict) and isinstance(then, dict):
+            found += _differences(now, then)
+        elif now != then:
+            found.append(f"{_PARAMETERS.get(name, f'the {action_words(name)}')} differs ({_short(now)} now, {_short(then)} in the plan)")
+    return found
+
+
+def _parameters(canonical: Json) -> Mapping[str, Json]:
+    found = canonical.get("parameters") if isinstance(canonical, dict) else None
+    return found if isinstance(found, dict) else {}
+
+
+def _short(value: Json) -> str:
+    if value in (None, "", [], {}):
+        return "none"
+    text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:SHORT_ID]}…"
 
 
 def refusal_line(refusal: Refusal) -> str:

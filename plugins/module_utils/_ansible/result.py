@@ -38,8 +38,11 @@ class Result:
     failed: bool = False
 
 
-def of_outcome(outcome: Outcome, plans: Sequence[Plan], *, check: bool, fail_on: Sequence[str]) -> Result:
-    """The result of an operation that came to its end, refused ones included."""
+def of_outcome(outcome: Outcome, plans: Sequence[Plan], *, check: bool, fail_on: Sequence[str], shown: bool = False) -> Result:
+    """The result of an operation that came to its end, refused ones included.
+
+    `shown`: the plan was shown as lines of the task, so the difference does not hold it once more.
+    """
     plan = outcome.plan if outcome.plan.steps or outcome.plan.refusals or not plans else plans[0]
     values = _base(plan)
     refusal = plan.refusals[0] if plan.refusals else None
@@ -65,7 +68,7 @@ def of_outcome(outcome: Outcome, plans: Sequence[Plan], *, check: bool, fail_on:
     values["interrupted"] = outcome.interrupted
     if failed or outcome.failure is not None:
         values["failure"] = _failure(outcome.failure or Failure())
-    differences: list[Json] = [{"prepared": "\n".join(plan_lines(plan, check)) + "\n"}] if plan.steps else []
+    differences: list[Json] = [{"prepared": "\n".join(plan_lines(plan, check)) + "\n"}] if plan.steps and not shown else []
     for entry in outcome.differences:
         header = entry.header or "record"
         differences.append({"before": entry.before, "after": entry.after, "before_header": header, "after_header": header})

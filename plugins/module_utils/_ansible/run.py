@@ -169,7 +169,7 @@ class _Run:
                 overlay.write(outcome.would_be, outcome.would_delete)
             self._keep_plans(options, gate, outcome.executed, hello.run or _holder())
             fail_on = options.texts("fail_on") if "fail_on" in options else ()
-            return of_outcome(outcome, gate.plans, check=self._module.check_mode, fail_on=fail_on)
+            return of_outcome(outcome, gate.plans, check=self._module.check_mode, fail_on=fail_on, shown=self._channel is not None)
         except TalosError as error:
             return self._failed(error)
         except (asyncio.CancelledError, KeyboardInterrupt):
@@ -212,7 +212,7 @@ class _Run:
                 self.redactor.add_document(str(values[name]))
         return Options(values, self.redactor, self._channel.clear_text if self._channel is not None else None)
 
-    def _world(self, options: Options, hello: Hello, open_store: OpenStore | None, needs_store: bool) -> tuple[Setting, Store | None, Overlay | None]:
+    def _world(self, options: Options, hello: Hello, open_store: OpenStore | None, needs_store: bool) -> tuple[Setting, RunStore | None, Overlay | None]:
         module = self._module
         setting = Setting(options=options, check=module.check_mode, clock=self._clock, clear_text=self._channel.clear_text if self._channel else None,
                           allow_loopback="allow_loopback" in options and options.flag("allow_loopback"))
@@ -243,11 +243,12 @@ class _Run:
             saved_plan.record_done(options.text("plan_file"), self._module.short_name, executed)
 
     async def _perform(self, request: R, operation: Callable[[R, Ports, Gate], Awaitable[Outcome]], setting: Setting,
-                       open_nodes: OpenNodes | None, store: Store | None, source: CredentialsSource, hello: Hello, gate: Gate) -> Outcome:
+                       open_nodes: OpenNodes | None, store: RunStore | None, source: CredentialsSource, hello: Hello, gate: Gate) -> Outcome:
         self._stop.attach()
         nodes = open_nodes(setting, store) if open_nodes is not None else NoNodes()
         ports = Ports(nodes=nodes, store=store, clock=self._clock, progress=self.show, check=setting.check,
-                      actor=Actor(by=hello.by, via=hello.via, schedule=hello.schedule), holder=_holder(), credentials=source)
+                      actor=Actor(by=hello.by, via=hello.via, schedule=hello.schedule), holder=_holder(), credentials=source,
+                      recorded=store.recorded if store is not None and setting.check else None)
         try:
             return await operation(request, ports, gate)
         finally:

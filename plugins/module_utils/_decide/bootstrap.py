@@ -13,7 +13,7 @@ from typing import ClassVar, Union
 from .._model.machine import identity_of
 from .._model.moments import moment
 from .._model.observed import Observed, Present, Unknown
-from .._model.plan import Refusal, Step, Target
+from .._model.plan import Refusal, Step, Target, Wait
 from .._model.records import CLUSTER, Record, condition_of, text_at
 from .approved import approved_control_planes, has_converged, is_approved, is_bootstrapped, is_control_plane, sent, status_missing
 from .conditions import Status
@@ -25,13 +25,16 @@ from .same_machine import difference
 @dataclass(frozen=True)
 class Bootstrapping:
     """One observation. `machines` are all of the cluster. `answers` are the authenticated reads of the approved and sent
-    control planes by name, None before they were made (the decision asks for them by `NeedAnswers`)."""
+    control planes by name, None before they were made (the decision asks for them by `NeedAnswers`). `would_be_sent` names the
+    machines to which only this check run would have sent a configuration: they are not up yet, and there is nothing to ask them.
+    """
 
     target: Target
     cluster: Record | None
     machine: Record | None
     machines: tuple[Record, ...] = ()
     answers: tuple[tuple[str, Observed[Answer]], ...] | None = None
+    would_be_sent: frozenset[str] = frozenset()
 
     def answer(self, name: str) -> Observed[Answer]:
         found = dict(self.answers or ()).get(name)
@@ -63,10 +66,12 @@ class Done:
 
 @dataclass(frozen=True)
 class Refused:
-    """No bootstrap. `passing`: the same may go in a while by itself."""
+    """No bootstrap. `passing`: the same may go in a while by itself. `later`: the step that it then is, where every control plane
+    answers and only has to come up; a run waits for that, so a plan shows it."""
 
     refusal: Refusal
     passing: bool = False
+    later: Bootstrap | None = None
 
 
 @dataclass(frozen=True)
@@ -78,10 +83,12 @@ class Go:
 
 Verdict = Union[NeedAnswers, Done, Refused, Go]
 
+_UP = "the control plane to be up and to wait for its etcd"
+
 
 def sent_control_planes(seen: Bootstrapping) -> tuple[Record, ...]:
     """Every control plane that has to be asked: approved, and sent a configuration."""
-    return tuple(machine for machine in approved_control_planes(seen.machines) if sent(machine))
+    return tuple(machine for machine in approved_control_planes(seen.machines) if sent(machine) and machine.name not in seen.would_be_sent)
 
 
 @dataclass(frozen=True)
@@ -125,17 +132,17 @@ def _silences(seen: Bootstrapping) -> list[str]:
             for name, answer in found if not isinstance(answer, Present)]
 
 
+def _unread(seen: Bootstrapping, reason: str) -> str:
+    """What the first answer says that failed for this reason, which is one of credentials."""
+    found = (answer.message or answer.reason for dummy, answer in seen.answers or () if isinstance(answer, Unknown) and answer.reason == reason)
+    return next(found, "")
+
+
 def _etcd_state(answer: Observed[Answer]) -> str:
     """The state of etcd's service, '' where it was not seen."""
     if not isinstance(answer, Present):
         return ""
     return next((service.state for service in answer.value.services if service.id == "etcd"), "")
-
-
-def _unread(seen: Bootstrapping, reason: str) -> str:
-    """What the first answer says that failed for this reason, which is one of credentials."""
-    found = (answer.message or answer.reason for dummy, answer in seen.answers or () if isinstance(answer, Unknown) and answer.reason == reason)
-    return next(found, "")
 
 
 def _other_node(machine: Record, answer: Observed[Answer]) -> bool:
@@ -165,6 +172,11 @@ GATES: tuple[Gate, ...] = (
          "Something is being done to the whole cluster (status.operation).", "Wait for it, or clear it by name when it is no longer going on."),
     Gate("9/bootstrap-disruption", lambda seen: found.machine if held_by_other(found := disruption_of(seen.cluster), seen.target.name) and found else "",
          "OperationInProgress", "A disruptive step on {which} has not shown its end.", "Follow {which} with talos_stage, or clear the disruption by name."),
+    Gate("9/bootstrap-no-credentials", lambda seen: _unread(seen, "SecretsUnavailable"), "SecretsUnavailable",
+         "The control planes can only be read with authentication, and there are no credentials for them. {which}",
+         "Then run this again.", asked=True),
+    Gate("9/bootstrap-other-authority", lambda seen: _unread(seen, "UnknownAuthority"), "UnknownAuthority",
+         "A control plane answers and is not read with these credentials: {which}", OTHER_CLUSTER, asked=True, passing=True),
     Gate("9/bootstrap-unreachable", lambda seen: "; ".join(_silences(seen)), "ControlPlaneUnreachable",
          "Every control plane that was sent a configuration has to answer with authentication: {which}",
          "Wait until it is up (talos_stage), or delete its record.", asked=True, passing=True),
@@ -172,12 +184,7 @@ GATES: tuple[Gate, ...] = (
          "Another machine answers at the address of {which}.", "Edit spec.endpoint.", asked=True),
     Gate("9/bootstrap-has-member", lambda seen: _asked(seen, _started), "AlreadyBootstrapped",
          "The etcd of {which} runs, or has data, so the cluster is bootstrapped already.",
-    Gate("9/bootstrap-no-credentials", lambda seen: _unread(seen, "SecretsUnavailable"), "SecretsUnavailable",
-         "The control planes can only be read with authentication, and there are no credentials for them. {which}",
-         "Then run this again.", asked=True),
-    Gate("9/bootstrap-other-authority", lambda seen: _unread(seen, "UnknownAuthority"), "UnknownAuthority",
-         "A control plane answers and is not read with these credentials: {which}", OTHER_CLUSTER, asked=True, passing=True),
-         "Name the cluster as it is with talos_adopt, or check what bootstrapped it.", asked=True),
+         "Find out what bootstrapped it (talosctl etcd members). A running cluster cannot be taken over yet.", asked=True),
     Gate("9/bootstrap-installing", lambda seen: _asked(seen, lambda machine, answer: isinstance(answer, Present)
          and answer.value.stage.unattended_install not in ("", "installed")), "BootstrapNotAvailable",
          "{which} has not finished its install.", "Wait until it is up (talos_stage).", asked=True, passing=True),
@@ -208,17 +215,26 @@ def decide_bootstrap(seen: Bootstrapping, gates: tuple[Gate, ...] = GATES) -> Ve
             return NeedAnswers()
         which = gate.which(seen)
         if which:
-            return Refused(Refusal(seen.target, gate.reason, gate.message.format(which=which), gate.hint.format(which=which), gate.id), gate.passing)
-    return NeedAnswers() if seen.answers is None else Go(_step(seen))
+            refusal = Refusal(seen.target, gate.reason, gate.message.format(which=which), gate.hint.format(which=which), gate.id)
+            later = _step(seen, Wait(_UP, target=which), *_would_be_up(seen)) if gate.passing and not _silences(seen) else None
+            return Refused(refusal, gate.passing, later)
+    if seen.answers is None:
+        return NeedAnswers()
+    return Go(_step(seen, *_would_be_up(seen)))
 
 
 def _is_running_member(answer: Observed[Answer]) -> bool:
     return isinstance(answer, Present) and is_member(answer.value.etcd)
 
 
-def _step(seen: Bootstrapping) -> Bootstrap:
-    return Bootstrap(target=seen.target, why="no machine of the cluster ever had etcd, and every control plane that was sent a configuration waits for it",
-                     machine_uuid=seen.target.uuid)
+def _would_be_up(seen: Bootstrapping) -> tuple[Wait, ...]:
+    return tuple(Wait(_UP, target=name) for name in sorted(seen.would_be_sent))
+
+
+def _step(seen: Bootstrapping, *waits: Wait) -> Bootstrap:
+    why = "no machine of the cluster ever had etcd"
+    return Bootstrap(target=seen.target, why=why if waits else f"{why}, and every control plane that was sent a configuration waits for it",
+                     machine_uuid=seen.target.uuid, waits_for=waits)
 
 
 def with_bootstrapping(status: Status, machine: str, now: float) -> Status:

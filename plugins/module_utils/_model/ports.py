@@ -235,7 +235,11 @@ def no_credentials(cluster: str, bundle: str) -> Credentials:
 
 @dataclass(frozen=True)
 class Ports:
-    """What an operation is given. `check` is check mode; `store` None means store-less."""
+    """What an operation is given. `check` is check mode; `store` None means store-less.
+
+    `recorded` gives a record (kind, name) as it really is, where the store shows what earlier tasks of a check run would have made
+    of it; None outside of such a run.
+    """
 
     nodes: Nodes
     store: Store | None
@@ -245,3 +249,4 @@ class Ports:
     check: bool = False
     holder: str = ""
     credentials: CredentialsSource = no_credentials
+    recorded: Callable[[str, str], Record | None] | None = None

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from .._decide.approved import in_cluster
+from .._decide.approved import in_cluster, sent
 from .._decide.bootstrap import (
     Bootstrap, Bootstrapping, Done, Go, NeedAnswers, Refused, Verdict, cluster_target, decide_bootstrap, sent_control_planes,
     with_bootstrapped, with_bootstrapping, without_bootstrapping,
@@ -70,6 +70,8 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     request = replace(request, cluster=request.cluster or _cluster_of(ports, request.machine))
     deadline = ports.clock.monotonic() + request.wait
     seen, verdict = await _observe_until(request, ports, deadline)
+    if ports.check and isinstance(verdict, Refused) and verdict.later is not None:
+        verdict = Go(verdict.later)
     plan = _plan(request, verdict)
     granted = gate(plan)
     result = _Result(refused=verdict if isinstance(verdict, Refused) else None)
@@ -120,7 +122,16 @@ def _records(request: Request, ports: Ports) -> Bootstrapping:
     if machine is None:
         raise TalosError("RecordNotFound", f"There is no machine {request.machine} in cluster {request.cluster}.",
                          "Check the name; talos_machine_info lists the machines.")
-    return Bootstrapping(cluster_target(request.cluster, cluster.uid, machine), cluster, machine, machines)
+    return Bootstrapping(cluster_target(request.cluster, cluster.uid, machine), cluster, machine, machines,
+                         would_be_sent=frozenset(entry.name for entry in machines if _only_would_be_sent(ports, entry)))
+
+
+def _only_would_be_sent(ports: Ports, machine: Record) -> bool:
+    """Whether it is only in this check run that the machine was sent a configuration."""
+    if ports.recorded is None or not sent(machine):
+        return False
+    recorded = ports.recorded(MACHINE, machine.name)
+    return recorded is None or not sent(recorded)
 
 
 async def _ask(request: Request, ports: Ports, seen: Bootstrapping, machine: Record) -> tuple[str, Observed[Answer]]:
@@ -232,7 +243,7 @@ def _write(ports: Ports, cluster: Record | None, change: Callable[[Status], Stat
 
 def _plan(request: Request, verdict: Verdict) -> Plan:
     if isinstance(verdict, Go):
-        return Plan((verdict.step,))
+        return Plan((replace(verdict.step, waits_for=tuple(replace(wait, deadline=request.wait) for wait in verdict.step.waits_for)),))
     if isinstance(verdict, Refused):
         waits = (Wait(verdict.refusal.message, request.wait, request.machine),) if verdict.passing else ()
         return Plan(refusals=(verdict.refusal,), waits=waits)
@@ -246,6 +257,10 @@ def _would_be(ports: Ports, seen: Bootstrapping, verdict: Verdict) -> Record | N
     return replace(seen.cluster, status={key: plain(value) for key, value in status.items()})
 
 
+def _waiting_for(plan: Plan) -> tuple[str, ...]:
+    return (*(wait.what for wait in plan.waits), *(f"{wait.target}: {wait.what}" for step in plan.steps for wait in step.waits_for))
+
+
 def _outcome(request: Request, plan: Plan, result: _Result, would_be: Record | None, verdict: Verdict | None = None) -> Outcome:
     refusal = result.refused.refusal if result.refused is not None else None
     if refusal is not None and refusal not in plan.refusals:
@@ -255,7 +270,7 @@ def _outcome(request: Request, plan: Plan, result: _Result, would_be: Record | N
     row = MachineRow(request.machine, request.cluster, "", False, refusal.reason if refusal else "", told, result.done)
     return Outcome(
         plan=plan, executed=tuple(step.id for step in plan.steps) if result.done else (), machines=(row,) if request.machine else (),
-        blocked=(request.machine,) if refusal and request.machine else (), waiting_for=tuple(wait.what for wait in plan.waits),
+        blocked=(request.machine,) if refusal and request.machine else (), waiting_for=_waiting_for(plan),
         refused=refusal is not None, reason=refusal.reason if refusal else "", message=told,
         failure=replace(result.error.failure, step=plan.steps[0].id if plan.steps else "") if refusal and result.error else None,
         would_be=(would_be,) if would_be is not None else ())

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import stat
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import ClassVar
 
@@ -16,7 +16,7 @@ import pytest
 
 from ansible_collections.ichor.talos.plugins.module_utils._ansible import saved_plan
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.gate import RunGate
-from ansible_collections.ichor.talos.plugins.module_utils._ansible.plan_text import WIDTH, duration, plan_lines
+from ansible_collections.ichor.talos.plugins.module_utils._ansible.plan_text import WIDTH, duration, parameter_difference, plan_lines
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._model.plan import Plan, Refusal, Step, Target, Wait, Warn
 
@@ -51,9 +51,12 @@ def test_a_plan_reads_as_lines() -> None:
         "  1. apply config: one at 10.0.0.1:50000 [wipe, cannot be undone]", "     because one was never sent one",
         "  2. apply config: two at 10.0.0.1:50000 [wipe, cannot be undone]", "     because two was never sent one",
         "  refused: three: Somebody holds the lock. Wait. [LockHeld]",
+        "  What is refused is left out; a real run does the steps above all the same.",
         "  warning: one: its disk carries ext4.",
         "  would wait for two: the lease (up to 5 min)",
     ]
+    assert "  What is refused is left out; this run does the steps above all the same." in plan_lines(PLAN, check=False)
+    assert not any("left out" in line for line in plan_lines(replace(PLAN, steps=()), check=True)), "where nothing is done, nothing is promised"
     assert plan_lines(Plan(), check=False) == ["Nothing to do."]
     assert plan_lines(Plan(waits=PLAN.waits), check=False) == ["  waits for two: the lease (up to 5 min)"]
 
@@ -107,7 +110,7 @@ def test_another_id_is_refused_in_both_modes_and_the_message_names_the_present_o
         checked(PLAN)
     assert caught.value.reason == "PlanChanged"
     assert PLAN.id in caught.value.text
-    assert lines, "the present plan is shown"
+    assert lines[0].startswith("The plan now would be "), "the present plan is shown, and not as one that is done"
 
 
 def test_a_short_form_of_the_id_is_enough_but_not_a_few_digits() -> None:
@@ -146,14 +149,48 @@ def test_a_step_that_was_not_saved_is_refused_with_the_difference(saved: str) ->
     with pytest.raises(TalosError) as caught:
         checked(Plan(steps=(PLAN.steps[0], step("four"))))
     assert caught.value.reason == "PlanChanged"
-    assert "+ apply config: four" in caught.value.message and "- apply config: two" in caught.value.message
-    assert "  + apply config: four" in lines
+    assert "+ apply config: four is not in the saved plan" in caught.value.message
+    assert "- apply config: two is only in the saved plan" in caught.value.message
+    assert "  + apply config: four is not in the saved plan" in lines
+    assert lines[0].startswith("The plan now would be ") and lines[0].endswith("2 steps (nothing is done):")
+    assert not any(line.startswith("Plan ") for line in lines)
 
 
 def test_other_bytes_are_another_step(saved: str) -> None:
     with pytest.raises(TalosError) as caught:
         gate(saved=saved_plan.read(saved))[0](Plan(steps=(step("one", config="other bytes"),)))
     assert "certificate" not in caught.value.message
+    assert "apply config: one: the configuration differs (" in caught.value.message and "+ apply" not in caught.value.message
+    assert caught.value.message.count("…") == 2, "digests are shortened"
+
+
+def test_a_file_without_a_plan_of_the_module_lets_nothing_through_but_an_empty_plan() -> None:
+    with pytest.raises(TalosError, match="one is not in the saved plan"):
+        gate(saved=())[0](Plan(steps=(step("one"),)))
+    assert gate(saved=())[0](Plan()) == Plan()
+
+
+def test_every_parameter_that_differs_is_named(saved: str) -> None:
+    checked, lines = gate(saved=saved_plan.read(saved))
+    with pytest.raises(TalosError) as caught:
+        checked(Plan(steps=(step("one", config="other", fingerprint="new"),)))
+    assert "the configuration differs" in caught.value.message and "the certificate differs (new now, none in the plan)" in caught.value.message
+    assert any(line.startswith("  apply config: one: the configuration differs") for line in lines)
+
+
+def test_a_plan_of_another_task_of_the_module_is_not_told_as_a_difference(saved: str) -> None:
+    saved_plan.add(saved, saved_plan.of_plan("talos_maintenance_apply", Plan(steps=(step("five"),))))
+    with pytest.raises(TalosError) as caught:
+        gate(saved=saved_plan.read(saved))[0](Plan(steps=(step("one", config="other"),)))
+    assert "five" not in caught.value.message and "- apply config: two is only in the saved plan" in caught.value.message
+
+
+def test_the_differences_inside_a_mapping_are_named_by_their_keys() -> None:
+    def canonical(**spec: object) -> dict[str, object]:
+        return {"parameters": {"spec": spec}}
+
+    told = parameter_difference(canonical(role="worker", hostname="a"), canonical(role="controlplane", hostname="a"))  # type: ignore[arg-type]
+    assert told == "the role differs (worker now, controlplane in the plan)"
 
 
 def test_a_rotated_certificate_is_told_as_that(saved: str) -> None:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
@@ -61,6 +62,37 @@ def test_check_mode_plans_what_the_run_does() -> None:
     world = waiting()
     planned = bootstrap(world, check=True)
     assert planned.plan.changed and not world.bootstraps and not world.store.writes and planned.would_be[0].status["bootstrappedAt"]
+    assert list(bootstrap(world).executed) == [step.id for step in planned.plan.steps]
+
+
+def test_a_check_run_that_would_send_the_configuration_plans_the_bootstrap_as_a_step_that_waits() -> None:
+    world = waiting()
+    node_of(world, "m1").mode = "maintenance"
+    unsent = w.machine_record("m1", 1, "controlplane", status={"stage": "maintenance"})
+    ports = replace(world.ports(check=True), recorded=lambda kind, name: unsent)
+    outcome = asyncio.run(run(Request("prod", "m1", wait=60.0), ports, w.OpenGate(True)))
+    (step,) = outcome.plan.steps
+    assert not outcome.refused and not step.reversible and [(wait.target, wait.deadline) for wait in step.waits_for] == [("m1", 60.0)]
+    assert outcome.waiting_for and outcome.would_be[0].status["bootstrappedAt"]
+    assert not world.trace and not world.store.writes, "a machine that is only sent its configuration in a plan is not asked whether it is up"
+    node_of(world, "m1").mode = "running"
+    assert bootstrap(world).executed == (step.id,), "a saved plan holds the very step that the run does"
+
+
+def test_a_machine_that_was_really_sent_its_configuration_and_is_silent_is_no_step_of_a_plan() -> None:
+    world = waiting()
+    node_of(world, "m1").mode = "closed"
+    ports = replace(world.ports(check=True), recorded=world.store.get)
+    outcome = asyncio.run(run(Request("prod", "m1"), ports, w.OpenGate(True)))
+    assert outcome.refused and outcome.reason == "ControlPlaneUnreachable" and not outcome.plan.steps
+
+
+def test_a_machine_that_answers_and_still_installs_is_planned_and_waited_for() -> None:
+    world = waiting()
+    node_of(world, "m1").stage = "installing"
+    planned = bootstrap(world, check=True)
+    assert not planned.refused and [wait.target for step in planned.plan.steps for wait in step.waits_for] == ["m1"]
+    world.hook = lambda count, what: setattr(node_of(world, "m1"), "stage", "booting") if world.clock.time - w.START > 100 else None
     assert list(bootstrap(world).executed) == [step.id for step in planned.plan.steps]
 
 
