@@ -20,6 +20,7 @@ from .._model.plan import Plan, Refusal, Step, Target, Warn
 from .._model.records import ALLOW_DELETE, CLUSTER, Broken, Json, Record, dig, list_at, text_at
 from .._model.schema import validate
 from .._model.schema_rules import Context
+from .change_words import changes
 
 #: Blocks whose keys are set one by one; everything else that is given replaces what was there.
 MERGED = ("network", "cni", "controlPlane", "discovery", "install")
@@ -244,7 +245,8 @@ def _write(case: _Case) -> tuple[Plan, Record | None]:
         record = replace(before, spec=case.spec)
         changed = {key: case.spec.get(key) for key in sorted({*case.spec, *before.spec}) if case.spec.get(key) != before.spec.get(key)}
         if changed:
-            steps.append(EditCluster(target=case.target, why=f"a person changes {', '.join(changed)}", settings=changed, before=before, spec=case.spec,
+            steps.append(EditCluster(target=case.target, why="a person changes "
+                                                             f"{'; '.join(changes(before.spec, case.spec))}", settings=changed, before=before, spec=case.spec,
                                      override=case.edit.override))
         steps.extend(_clears(case, before))
     return Plan(tuple(steps), warnings=_warnings(case)), record

@@ -343,6 +343,7 @@ DISCOVERY: tuple[Row, ...] = (
     Row("3/not-dialled", lambda: probed("127.0.0.1", "127.0.0.2"), ("6/not-dialled",),
         says=("2 addresses of spec.discovery are not dialled: 127.0.0.1:50000, 127.0.0.2:50000", "loopback", "allow_loopback")),
     Row("3/not-dialled-one", lambda: probed("127.0.0.1", "10.0.0.2"), ("6/not-dialled",), actions=("10.0.0.2",), says=("1 address of spec.discovery is",)),
-    Row("3/not-dialled-many", lambda: probed(*(f"127.0.0.{number}" for number in range(101, 141))), ("6/not-dialled",), says=("127.0.0.105:50000 and 35 more",)),
+    Row("3/not-dialled-many", lambda: probed(*(f"127.0.0.{number}" for number in range(101, 141))), ("6/not-dialled",),
+        says=("127.0.0.105:50000 and 35 more",)),
     Row("3/all-are-dialled", lambda: probed("10.0.0.2"), absent=("6/not-dialled",), actions=("10.0.0.2",)),
 )
