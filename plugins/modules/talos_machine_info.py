@@ -83,6 +83,11 @@ records:
     dial_endpoint:
       description: Where the machine is dialled.
       type: str
+    same_machine_as:
+      description:
+        - Another approved, rejected or sent record of the same machine, empty when there is none.
+        - Nothing is sent to a machine with two such records, and neither is approved beside the other.
+      type: str
     node:
       description: What the node says now; null where it was not asked.
       type: dict

@@ -48,7 +48,7 @@ def of_outcome(outcome: Outcome, plans: Sequence[Plan], *, check: bool, fail_on:
     refusal = plan.refusals[0] if plan.refusals else None
     told = next((name for name in fail_on if _tripped(name, outcome)), "")
     failed = outcome.refused or bool(told)
-    values["changed"] = bool(outcome.executed) if outcome.refused and not check else plan.changed and not outcome.refused
+    values["changed"] = bool(outcome.executed) if outcome.refused and not check else plan.changed and not outcome.refused and not outcome.found_done
     values["reason"] = outcome.reason or (refusal.reason if refusal and outcome.refused else "")
     values["msg"] = outcome.message or (_refusal_text(refusal) if refusal and outcome.refused else "")
     if told and not outcome.refused:

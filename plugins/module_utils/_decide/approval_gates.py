@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Optional
 
-from .._model.approval import approval_state, status_missing, tracked_by, was_sent
+from .._model.approval import approval_state, status_lost, tracked_by, was_sent
 from .._model.dialling import dial_rules
 from .._model.errors import TalosError
 from .._model.hardware import meaningful
@@ -75,7 +75,7 @@ def _tracked(case: Case) -> Refusal | None:
 
 
 def _status_missing(case: Case) -> Refusal | None:
-    if not (status_missing(case.machine) or case.machine.status_set_aside and approval_state(case.machine) == "approved"):
+    if not status_lost(case.machine):
         return None
     return _refuse(case, "4/status-missing", "StatusMissing", (
         f"Machine {case.machine.name} is approved and its status was lost, so nobody knows whether a configuration was sent."),

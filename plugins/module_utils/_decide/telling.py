@@ -14,6 +14,7 @@ from .._model.observations import NodeFacts
 from .._model.observed import Absent, Observed, Present, Unknown
 from .._model.records import HOLD_APPLY, Record, condition_of, text_at
 from .following import GIVE_CREDENTIALS, OTHER_CLUSTER
+from .record_twin import TWIN_HINT, told_of
 from .same_machine import difference, recorded_identity
 
 
@@ -23,6 +24,8 @@ class NodeNow:
 
     facts: Observed[NodeFacts] = field(default_factory=Absent)
     maintenance: bool = False
+    #: Another decided record of the same machine.
+    twin: Record | None = None
 
 
 @dataclass(frozen=True)
@@ -66,6 +69,12 @@ def _rejected(case: _Case) -> Doing | None:
         return None
     return Doing("It is rejected: nothing is ever sent to it.", case.since("Ready") or text_at(case.machine.spec, "approvedAt"), "",
                  "Nothing; approve it with talos_machine_approval when it is wanted after all.")
+
+
+def _twin(case: _Case) -> Doing | None:
+    if case.now.twin is None or text_at(case.machine.status, "appliedConfigHash"):
+        return None
+    return Doing(told_of(case.now.twin), "", "a person who takes one of them away", TWIN_HINT)
 
 
 def _lost(case: _Case) -> Doing | None:
@@ -160,7 +169,7 @@ def _running(case: _Case) -> Doing | None:
 
 #: The first row that has something to say says it.
 ROWS: tuple[Callable[[_Case], Doing | None], ...] = (
-    _pending, _rejected, _lost, _other, _held, _never_sent, _joining, _unread, _silent, _running,
+    _rejected, _twin, _pending, _lost, _other, _held, _never_sent, _joining, _unread, _silent, _running,
 )
 
 

@@ -37,6 +37,11 @@ def status_missing(record: Record) -> bool:
     return record.kind == MACHINE and approval_state(record) == "approved" and not record.status
 
 
+def status_lost(record: Record) -> bool:
+    """An approved machine whose status is gone, or found to be another record's: nobody knows what was sent to it."""
+    return status_missing(record) or record.status_set_aside and approval_state(record) == "approved"
+
+
 def tracked_by(record: Record) -> str:
     """'Argo CD' or 'Flux' where one of them keeps this record in step with git, else ''."""
     for key, tool in _TRACKING.items():

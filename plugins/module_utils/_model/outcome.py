@@ -61,6 +61,8 @@ class Outcome:
     reason: str = ""
     message: str = ""
     refused: bool = False
+    #: The steps of the plan were found done, by another run, when their turn came: nothing was changed by this one.
+    found_done: bool = False
     interrupted: bool = False
     failure: Failure | None = None
     differences: tuple[Difference, ...] = ()

@@ -51,9 +51,10 @@ class Request:
 
 @dataclass(frozen=True)
 class _Result:
-    """How the step ended."""
+    """How the step ended. `found`: under the lock it was done already, by another run."""
 
     done: bool = False
+    found: Done | None = None
     refused: Refused | None = None
     error: TalosError | None = None
 
@@ -179,8 +180,9 @@ async def _under_lock(request: Request, ports: Ports, step: Bootstrap) -> _Resul
     async with held(ports, request.cluster, f"bootstrap of {request.machine}", request.timing) as lease:
         seen, verdict = await _observe(request, ports)
         if isinstance(verdict, Done):
-            _write(ports, seen.cluster, lambda status: with_bootstrapped(status, ports.clock.now()))
-            return _Result(done=True)
+            if verdict.note:
+                _write(ports, seen.cluster, lambda status: with_bootstrapped(status, ports.clock.now()))
+            return _Result(found=verdict)
         if not isinstance(verdict, Go) or verdict.step.id != step.id or seen.machine is None or seen.cluster is None:
             return _Result(refused=verdict if isinstance(verdict, Refused) else Refused(Refusal(
                 step.target, "RecordChanged", "The machine changed while the lock was waited for.", "Run this again.", "9/bootstrap-changed")))
@@ -263,6 +265,7 @@ def _waiting_for(plan: Plan) -> tuple[str, ...]:
 
 def _outcome(request: Request, plan: Plan, result: _Result, would_be: Record | None, verdict: Verdict | None = None) -> Outcome:
     refusal = result.refused.refusal if result.refused is not None else None
+    verdict = result.found or verdict
     if refusal is not None and refusal not in plan.refusals:
         plan = replace(plan, refusals=plan.refusals + (refusal,))
     message = verdict.message if isinstance(verdict, Done) else f"etcd was bootstrapped on {request.machine}." if result.done else ""
@@ -271,6 +274,6 @@ def _outcome(request: Request, plan: Plan, result: _Result, would_be: Record | N
     return Outcome(
         plan=plan, executed=tuple(step.id for step in plan.steps) if result.done else (), machines=(row,) if request.machine else (),
         blocked=(request.machine,) if refusal and request.machine else (), waiting_for=_waiting_for(plan),
-        refused=refusal is not None, reason=refusal.reason if refusal else "", message=told,
+        found_done=result.found is not None, refused=refusal is not None, reason=refusal.reason if refusal else "", message=told,
         failure=replace(result.error.failure, step=plan.steps[0].id if plan.steps else "") if refusal and result.error else None,
         would_be=(would_be,) if would_be is not None else ())

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from .._decide.approval import decide_approval, nothing_to_say
 from .._decide.approval_words import ApproveMachine, Candidate, Decision, RejectMachine, Wanted
+from .._model.approval import status_lost
 from .._model.dialling import DialRules, dial_rules
 from .._model.errors import TalosError
 from .._model.machine import cluster_of, known_endpoints
@@ -82,7 +83,7 @@ async def _observe(request: Request, ports: Ports, store: Store, machines: Listi
     cluster = store.get(CLUSTER, cluster_of(machine)) if machine is not None else None
     candidate = Candidate(machine, ports.actor, cluster, machines.records, broken)
     wanted = _wanted(request, name)
-    if machine is None or wanted.state != "approved" or nothing_to_say(wanted, machine) or ports.actor.schedule:
+    if machine is None or wanted.state != "approved" or nothing_to_say(wanted, machine) or status_lost(machine) or ports.actor.schedule:
         return candidate
     rules = dial_rules(cluster.spec if cluster else None, wanted.allow_loopback)
     known = known_endpoints(machine)

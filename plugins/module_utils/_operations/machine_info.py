@@ -6,9 +6,10 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 
 from .._decide.hardware_status import disk_status, link_status
+from .._decide.record_twin import twin_of
 from .._decide.telling import NodeNow, tell, unread
 from .._decide.vanished import vanished_warnings
 from .._model.approval import approval_state
@@ -58,8 +59,10 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
             locked.append((machine.name, now.facts.message if isinstance(now.facts, Unknown) else ""))
         elif isinstance(now.facts, Unknown):
             silent.append(machine.name)
-        doing: dict[str, Json] = dict(asdict(tell(machine, clusters.get(cluster_of(machine)), now)))
-        shown.append({**as_document(machine), "source": machine.source, "dial_endpoint": _address(machine), "node": _node(now), "doing": doing})
+        twin = twin_of(machine, listing.records)
+        doing: dict[str, Json] = dict(asdict(tell(machine, clusters.get(cluster_of(machine)), replace(now, twin=twin))))
+        shown.append({**as_document(machine), "source": machine.source, "dial_endpoint": _address(machine), "node": _node(now), "doing": doing,
+                      "same_machine_as": twin.name if twin is not None else ""})
     broken: list[Json] = [{"name": entry.name, "source": entry.source, "line": entry.line, "message": entry.message} for entry in listing.broken]
     counted = len(records)
     plan = Plan(warnings=(*_not_read(locked), *vanished_warnings(listing.vanished)))

@@ -75,6 +75,11 @@ def test_what_was_not_given_is_not_blank() -> None:
     options(fingerprint=None, uuid=None, machine=None, machines=[], select=None, hostname="", cluster="", labels={}, config_content="a\0b")
 
 
+def test_a_step_that_was_found_done_is_no_change() -> None:
+    values = of_outcome(Outcome(plan=PLAN, found_done=True, message="Done already."), [PLAN], check=False, fail_on=()).values
+    assert values["changed"] is False and values["msg"] == "Done already."
+
+
 def test_timing_takes_what_is_given_and_refuses_nonsense() -> None:
     assert options(timing={"call": 3, "apply": None})[0].timing() == Timing(call=3.0)
     assert options(timing=None)[0].timing() == Timing()

@@ -46,6 +46,21 @@ def test_once() -> None:
     assert not again.plan.changed and not again.refused and world.bootstraps == ["m1"]
 
 
+def test_a_bootstrap_that_another_run_did_meanwhile_is_no_change_of_this_one() -> None:
+    world = waiting()
+
+    def other(count: int, what: str) -> None:
+        if what.startswith("acquire") or what.startswith("lease"):
+            record = world.cluster()
+            world.hook = lambda count, what: None
+            world.store.put(replace(record, status={**record.status, "bootstrappedAt": "2023-11-14T00:00:00Z"}))
+
+    world.hook = other
+    outcome = bootstrap(world)
+    assert not world.bootstraps and not outcome.executed and not outcome.refused and outcome.found_done and not outcome.machines[0].changed
+    assert "bootstrapped" in outcome.message and world.cluster().status["bootstrappedAt"] == "2023-11-14T00:00:00Z"
+
+
 def test_the_cluster_is_the_one_of_the_record() -> None:
     world = waiting()
     assert bootstrap(world, cluster="").executed

@@ -46,6 +46,15 @@ def test_a_machine_that_was_not_approved_is_not_asked(state: str) -> None:
     assert nodes.calls == [] and shown["node"] is None
 
 
+def test_two_records_of_one_machine_are_told() -> None:
+    twins = (machine(1, "approved"), machine(1, "rejected", name="prod-dup"), machine(1, name="prod-third"), machine(2))
+    outcome = info(ports(Nodes(), Store(cluster(), *twins), credentials=credentials), read_nodes=False)
+    shown = {entry["metadata"]["name"]: entry for entry in outcome.extra["records"]}
+    assert {name: entry["same_machine_as"] for name, entry in shown.items()} == {
+        "prod-1": "prod-dup", "prod-dup": "prod-1", "prod-third": "prod-1", "prod-2": ""}
+    assert "Record prod-dup" in shown["prod-1"]["doing"]["what"] and "state: absent" in shown["prod-third"]["doing"]["advice"]
+
+
 def test_an_approved_machine_that_never_converged_falls_back_to_maintenance_and_says_so() -> None:
     shown, nodes = one(machine(1, "approved"), node())
     assert [call for call, dummy in nodes.calls] == ["authenticated", "maintenance"]
