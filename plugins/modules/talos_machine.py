@@ -141,7 +141,9 @@ EXAMPLES = r"""
     machine: prod-4c4c4544
     endpoint: 192.0.2.31
 
-- name: Accept the certificates of all machines that were approved yesterday and have rotated since
+# Before this, somebody has compared the new fingerprints with the machines' consoles. Of these machines only those are accepted that answer
+# with the strong identity in their record, at the address in their record; the others are listed as blocked or unreachable.
+- name: Accept the certificates of all approved machines that have rotated since their approval
   ichor.talos.talos_machine:
     select: "[?spec.approvalState=='approved' && !status.configStoredAt].metadata.name"
     trust: true

@@ -16,6 +16,8 @@ from tests.workshop.interpreters import chosen
 
 def demo(arguments: list[str]) -> int:
     """The first life of a cluster, with the requirements of the product and of the lab and nothing else."""
+    print("Installs ansible-core and the Python libraries of the collection and its emulated nodes into .build/ (once; nothing else on this "
+          "machine is\ntouched), then plays the demonstration. All of it takes about two minutes.", flush=True)
     return _run(ready(chosen()[-1], "demo", DEMO), "tests.demo", arguments)
 
 
