@@ -19,6 +19,7 @@ import shlex
 from collections.abc import Iterable, Iterator, Mapping
 
 from .._model.records import Json
+from .fragments import Fragments
 
 MASK = "********"
 #: A shorter value would blot out unrelated text, and is no secret worth the name.
@@ -43,6 +44,7 @@ class Redactor:
         self._secrets: set[str] = set()
         self._forms: set[str] = set()
         self._pattern: re.Pattern[str] | None = None
+        self._fragments = Fragments()
 
     @property
     def secrets(self) -> frozenset[str]:
@@ -52,8 +54,9 @@ class Redactor:
     def add(self, secrets: Iterable[str]) -> None:
         """Remember secret values, in every form that they may take in a text."""
         for secret in secrets:
-            if len(secret.strip()) >= SHORTEST:
+            if len(secret.strip()) >= SHORTEST and secret not in self._secrets:
                 self._secrets.add(secret)
+                self._fragments.add((secret, _decoded(secret), base64.b64encode(secret.encode("utf-8", "surrogatepass")).decode("ascii")))
             self._forms.update(forms(secret))
         self._pattern = None
 
@@ -69,17 +72,19 @@ class Redactor:
             self._pattern = re.compile("|".join(re.escape(form) for form in sorted(self._forms, key=len, reverse=True)))
         return self._pattern.sub(MASK, text)
 
-    def data(self, value: object) -> Json:
-        """Plain JSON data with each secret masked, in keys too; what is no JSON becomes its text."""
+    def foreign(self, text: str) -> str:
+        """The same for a text that may quote a node or a library: parts of secrets are masked as well."""
+        return self._fragments.mask(self.text(text), MASK)
+
+    def data(self, value: object, *, foreign: bool = False) -> Json:
+        """Plain JSON data with each secret masked, in keys too; what is no JSON becomes its text. `foreign`: as in `foreign`."""
         if value is None or isinstance(value, (bool, int, float)):
             return value
-        if isinstance(value, str):
-            return self.text(value)
         if isinstance(value, Mapping):
-            return {self.text(str(key)): self.data(item) for key, item in value.items()}
+            return {self.text(str(key)): self.data(item, foreign=foreign) for key, item in value.items()}
         if isinstance(value, (list, tuple, set, frozenset)):
-            return [self.data(item) for item in value]
-        return self.text(str(value))
+            return [self.data(item, foreign=foreign) for item in value]
+        return self.foreign(str(value)) if foreign else self.text(str(value))
 
 
 def forms(secret: str) -> set[str]:

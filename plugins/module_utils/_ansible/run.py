@@ -58,6 +58,8 @@ from .stopping import Stop
 
 R = TypeVar("R")
 VERBOSITY_OF_TRACEBACKS = 3
+#: Keys of a result in which nodes and libraries may be quoted, with a part of a secret as well.
+_TOLD = frozenset({"msg", "failure", "plan", "machines", "transitions", "events"})
 
 
 @dataclass(frozen=True)
@@ -92,7 +94,7 @@ class TalosModule(AnsibleModule):  # type: ignore[misc, unused-ignore]
 
     def leave(self, result: Result, redactor: Redactor) -> NoReturn:
         """Print the result, masked and cut to size, and end."""
-        values: dict[str, object] = dict(fitted({key: redactor.data(value) for key, value in result.values.items()}))
+        values: dict[str, object] = dict(fitted({key: redactor.data(value, foreign=key in _TOLD) for key, value in result.values.items()}))
         values["invocation"] = {"module_args": redactor.data(self.params)}
         self.no_log_values.update(redactor.secrets)
         if result.failed:
@@ -143,12 +145,12 @@ class _Run:
     def unseen_warnings(self) -> list[str]:
         """The plan's warnings where there was no channel to show them on."""
         plans = self._gate.plans if self._gate is not None and self._channel is None else []
-        return [self.redactor.text(f"{warning.target}: {warning.message}") for plan in plans[:1] for warning in plan.warnings]
+        return [self.redactor.foreign(f"{warning.target}: {warning.message}") for plan in plans[:1] for warning in plan.warnings]
 
     def show(self, line: str) -> None:
         """One line for the person, masked; without the action plugin nobody sees lines."""
         if self._channel is not None:
-            self._channel.line(self.redactor.text(line))
+            self._channel.line(self.redactor.foreign(line))
 
     def result(self, build_request: Callable[[Options], R], operation: Callable[[R, Ports, Gate], Awaitable[Outcome]],
                needs: Sequence[str], nodes: OpenNodes | None, store: OpenStore | None, credentials: OpenCredentials | None,
