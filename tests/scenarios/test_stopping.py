@@ -21,6 +21,8 @@ from tests.scenarios.sending import NODE, apply_task, approved, generated, hold,
 NETWORK = network_of(__name__)
 #: Seconds, design section 18.
 PROMISED = 5.0
+#: Seconds for which the send of a run that was killed counts as still under way.
+FRESH = 6.0
 APPLY = "/machine.MachineService/ApplyConfiguration"
 
 
@@ -69,7 +71,11 @@ def test_a_run_that_is_stopped_in_the_middle_of_a_send(lab: Lab, project: Projec
 
     # The next run goes on from what is there: the node was never heard to accept, so the same bytes may go once more.
     lab.hold(node=NODE, phase="apply", held=False)
+    # It waits until the stopped one cannot be sending any more, and says so.
+    project.defaults["timing"] |= {"apply": FRESH, "sending_fresh": FRESH}
     again = project.play("again", [apply_task(config_file="cp.yaml")], rc=None)
+    while again["Apply"].get("waiting_for") and not again["Apply"].get("failed"):
+        again = project.play("again", [apply_task(config_file="cp.yaml")], rc=None)
     assert not again["Apply"].get("failed"), again.output
     assert len(lab.log(since=mark, event="call", rpc=APPLY)) <= 1
     assert lab.writes(accepted_only=True) == {"ApplyConfiguration": 1}
