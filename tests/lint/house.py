@@ -6,8 +6,10 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 HEADER = (
@@ -19,6 +21,8 @@ MPL = "# SPDX-License-Identifier: MPL-2.0"
 UTILITY_LINES = 400
 MODULE_LINES = 250
 VAGUE = {"utils", "util", "helpers", "helper", "common", "manager", "misc"}
+# Folders that the project's targets and the tools make.
+LEFTOVERS = {".build", ".git", ".ansible", ".hypothesis", ".mypy_cache", ".pytest_cache", ".ruff_cache", "__pycache__"}
 
 # Somebody's own folder: a path that means nothing on another machine.
 PERSONAL = re.compile(r"(?<![\w.])/(?:home|Users)/[A-Za-z]\w*/|(?<![\w.])/root/[.\w]")
@@ -28,7 +32,7 @@ TEXT = {".py", ".yml", ".yaml", ".md", ".txt", ".toml", ".proto", ".svg", ".rst"
 def faults(root: Path) -> list[str]:
     """Each break of a rule under `root`, as "file: what is wrong"."""
     found: list[str] = []
-    for path in sorted(entry for entry in root.rglob("*") if entry.is_file() and ".git" not in entry.parts):
+    for path in sorted(_files(root)):
         where = path.relative_to(root).as_posix()
         if path.suffix not in TEXT or where.startswith("tests/output/"):
             continue
@@ -38,6 +42,13 @@ def faults(root: Path) -> list[str]:
         if path.suffix == ".py":
             found.extend(f"{where}: {fault}" for fault in _python(where, text))
     return found
+
+
+def _files(root: Path) -> Iterator[Path]:
+    """What belongs to the checkout; what a tool left there is nobody's text."""
+    for folder, folders, names in os.walk(root):
+        folders[:] = [name for name in folders if name not in LEFTOVERS]
+        yield from (path for name in names if (path := Path(folder, name)).is_file())
 
 
 def _python(where: str, text: str) -> list[str]:

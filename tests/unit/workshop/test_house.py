@@ -45,6 +45,8 @@ def test_a_broken_rule_is_seen(tmp_path: Path, file: str, text: str, fault: str)
         ("plugins/modules/a.py", HEADER + 'DOCUMENTATION = r"""\n' + "- x\n" * 500 + '"""\nx = 1\n'),
         ("plugins/module_utils/_node/_descriptors.py", "# SPDX-License-Identifier: MPL-2.0\nfrom __future__ import annotations\n" + "x = 1\n" * 900),
         ("tests/unit/__init__.py", ""),
+        (".build/envs/lint/lib/site-packages/utils.py", "x = 1\n"),
+        ("plugins/modules/__pycache__/utils.py", "x = 1\n"),
         ("docs/a.md", "the chroot /root and https://example.org/home/x\n"),
     ],
 )
