@@ -190,8 +190,8 @@ class _Pass:
             return
         name = answer.probe.certificate.common_name if answer.probe.certificate else ""
         message = (f"{endpoint} runs a configuration already{f' (its certificate is for {name})' if name else ''}: nothing is created. "
-                   "When it belongs to this cluster, adopt it with the playbook ichor.talos.add_machine; "
-                   "when it belongs to another, reset it with the playbook ichor.talos.reclaim.")
+                   "Taking it into this cluster as it is (add_machine) and resetting it for this cluster (reclaim) are not available yet: "
+                   "leave it as it is, or wipe it with the talosconfig of its own cluster (talosctl reset).")
         self._tell(answer, message, "6/already-configured", owner.name if owner else "")
         if self.request.register and self.world.cluster is not None and not self._told_before(answer, message):
             self.events.append(Event(Ref(CLUSTER, self.request.cluster), "Warning", "AlreadyConfigured", message, moment(self.now)))

@@ -89,7 +89,7 @@ def _quorum(case: _Deletion) -> Refusal | None:
         return None
     return case.refuse("4/quorum", "QuorumAtRisk", (
         f"etcd has {voters} voters and needs {needed}; without machine {case.machine.name} only {etcd.value.healthy_others} would be known to answer."),
-        "Remove the machine with talos_machine_removal, or bring the other control planes back first.")
+        "Bring the other control planes back first.")
 
 
 #: One row a refusal.
