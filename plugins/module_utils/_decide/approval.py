@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 
 from .._model.approval import approval_state
@@ -14,13 +15,14 @@ from .._model.moments import moment, seconds_of
 from .._model.observed import Present
 from .._model.plan import Plan, Refusal, Wait, Warn
 from .._model.ports import Actor
-from .._model.records import Condition, Json, Record, condition_of, list_at, text_at
+from .._model.records import Condition, Json, JsonMap, Record, condition_of, list_at, text_at
 from .._model.schema import validate
 from .approval_case import Case, disk_identity
 from .approval_gates import APPROVAL, COMMON, FIRST, REJECTION, all_refusals, first_refusal, moved_from, not_a_record
 from .approval_words import ApproveMachine, Candidate, Decision, RejectMachine, Wanted
 from .discovery import SECOND_READING
 from .disk_gates import DiskCase, disk_refusals, disk_warnings, picked_disk
+from .disk_words import identity_words, install_words, with_contents
 from .hardware_status import hardware_values, pin_values
 from .status_change import StatusChange
 
@@ -86,7 +88,7 @@ def _approve(case: Case, now: float) -> Decision:
     spec = _spec(case, disks, fingerprint, now)
     if not refusals:
         refusals = _schema_refusals(case, spec)
-    warnings = _warnings(case) + disk_warnings(disks)
+    warnings = (*_said_before(case, spec), *_warnings(case), *disk_warnings(disks))
     if refusals:
         return Decision(Plan(refusals=refusals, warnings=warnings), case.machine, fingerprint)
     approved_disk = spec.get("approvedDisk")
@@ -140,8 +142,33 @@ def _waits(case: Case, now: float) -> tuple[Wait, ...]:
 
 
 def _why(case: Case, fingerprint: str) -> str:
-    disk = case.picked.disks[0].path if case.picked is not None and len(case.picked.disks) == 1 else "no install disk yet"
-    return f"{case.seen.actor.by} approves it as {case.role}, {disk}, accepting certificate {fingerprint or 'none (it is silent and none is recorded)'}"
+    disk = "with no install disk yet"
+    if case.picked is not None and len(case.picked.disks) == 1:
+        recorded = "" if case.node is not None else ", as discovery saw it"
+        disk = f"to be installed on {with_contents(case.picked.disks[0])}{recorded}"
+    hostname = text_at(case.spec, "hostname")
+    named = f"host name {hostname}" if hostname else "no host name"
+    return (f"{case.seen.actor.by} approves it as {case.role}, {named}, {disk}, "
+            f"accepting certificate {fingerprint or 'none (it is silent and none is recorded)'}")
+
+
+def _said_before(case: Case, after: JsonMap) -> Iterator[Warn]:
+    """What an earlier decision said otherwise."""
+    spec = case.machine.spec
+    by, time = text_at(spec, "approvedBy") or "somebody", text_at(spec, "approvedAt") or "an unknown time"
+    if approval_state(case.machine) == "rejected":
+        yield Warn(case.target, f"It was rejected by {by} at {time}.", "7/was-rejected")
+    if approval_state(case.machine) != "approved":
+        return
+    told = [f"was approved {what} {old} and is approved {what} {new} now" for what, old, new in (
+        ("as", text_at(spec, "role"), case.role),
+        ("with the host name", text_at(spec, "hostname"), text_at(after, "hostname")),
+        ("for", install_words(spec.get("install")), install_words(after.get("install")))) if old and old != new]
+    disk, other = spec.get("approvedDisk"), after.get("approvedDisk")
+    if disk and other and disk != other:
+        told.append(f"was approved for the disk with {identity_words(disk)} and is approved for the one with {identity_words(other)} now")
+    if told:
+        yield Warn(case.target, f"It {', '.join(told)} ({by} approved it before, at {time}).", "7/approved-otherwise")
 
 
 def _warnings(case: Case) -> tuple[Warn, ...]:

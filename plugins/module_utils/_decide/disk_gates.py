@@ -9,15 +9,16 @@ Asked at the approval and where `install` is set later.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from .._model.errors import TalosError
-from .._model.observations import Disk
+from .._model.observations import CONTENTS_UNKNOWN, Disk
 from .._model.plan import Refusal, Target, Warn
 from .._model.records import Json, dig, text_at
 from .approval_case import Picked
 from .disk_selector import matching
+from .disk_words import described, listed
 
 
 @dataclass(frozen=True)
@@ -31,16 +32,6 @@ class DiskCase:
 
     def refuse(self, rule: str, reason: str, message: str, hint: str) -> Refusal:
         return Refusal(self.target, reason, message, hint, rule)
-
-
-def described(disk: Disk) -> str:
-    """A disk for a person."""
-    size = f"{disk.size / 1e9:.0f} GB" if disk.size >= 1e9 else f"{disk.size / 1e6:.0f} MB"
-    return f"{disk.path} ({', '.join(part for part in (disk.model, size, f'serial {disk.serial}' if disk.serial else '') if part)})"
-
-
-def listed(disks: Iterable[Disk]) -> str:
-    return ", ".join(described(disk) for disk in disks) or "none"
 
 
 def _invalid(case: DiskCase) -> Refusal | None:
@@ -145,6 +136,8 @@ def disk_warnings(case: DiskCase) -> tuple[Warn, ...]:
     disk = _single(case)
     if disk is None or not disk.contents:
         return ()
+    if disk.contents == CONTENTS_UNKNOWN:
+        return (Warn(case.target, f"What is on {described(disk)} is not known; the installation overwrites it.", "7/disk-contents-unknown"),)
     return (Warn(case.target, f"{described(disk)} is not blank: it carries {', '.join(disk.contents)}, which the installation overwrites.",
                  "7/disk-in-use"),)
 

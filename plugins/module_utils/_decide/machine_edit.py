@@ -18,11 +18,13 @@ from .._model.machine import cluster_of, known_endpoints
 from .._model.observations import Disk
 from .._model.observed import Present
 from .._model.plan import Plan, Refusal, Target, Warn
-from .._model.records import ALLOW_DELETE, HOLD_APPLY, Json, Record, text_at
+from .._model.records import ALLOW_DELETE, HOLD_APPLY, Json, JsonMap, Record, text_at
 from .._model.schema import validate
 from .approval_case import disk_identity, pick
+from .change_words import changes
 from .disk_gates import DiskCase, disk_refusals, disk_warnings, picked_disk
 from .discovery_entry import endpoint_text
+from .disk_words import identity_words, install_words
 from .hardware_status import disks_of
 from .machine_edit_words import Edit, Edited, EditMachine, EditSeen
 from .names import missing_record
@@ -189,9 +191,28 @@ def _decide_fields(case: _Case) -> Edited:
         return Edited(Plan(), case.machine)
     changed = {key: case.annotations.get(key, "") for key in (HOLD_APPLY, ALLOW_DELETE)
                if case.annotations.get(key) != case.machine.annotations.get(key)}
-    step = EditMachine(case.target, f"a person changes {', '.join([*sorted(case.settings), *sorted(changed)])}", settings=case.settings,
+    step = EditMachine(case.target, _why(case, changed, spec), settings=case.settings,
                        annotations=changed, before=case.machine, spec=spec, override=case.edit.override)
     return Edited(Plan((step,), warnings=_warnings(case) + disk_warnings(case.disk_case)), record)
+
+
+def _why(case: _Case, annotations: Mapping[str, str], spec: JsonMap) -> str:
+    """What was, and what becomes of it."""
+    told = list(changes({key: case.machine.spec.get(key) for key in case.settings if key != "install"},
+                        {key: value for key, value in case.settings.items() if key != "install"}))
+    if "install" in case.settings:
+        old, new = case.machine.spec.get("install"), case.settings["install"]
+        if install_words(old) != install_words(new):
+            told.append(f"install disk {install_words(old) or 'nothing'} → {install_words(new) or 'nothing'}")
+        told.extend(changes(_without_disk(old), _without_disk(new), "install."))
+    if spec.get("approvedDisk") != case.machine.spec.get("approvedDisk"):
+        told.append(f"the approved disk becomes the one with {identity_words(spec.get('approvedDisk'))}")
+    told.extend(f"{name.rpartition('/')[2]} is {'set' if value else 'taken away'}" for name, value in sorted(annotations.items()))
+    return f"a person changes {'; '.join(told)}"
+
+
+def _without_disk(install: Json) -> JsonMap:
+    return {key: value for key, value in install.items() if key not in ("disk", "diskSelector")} if isinstance(install, dict) else {}
 
 
 def _warnings(case: _Case) -> tuple[Warn, ...]:

@@ -34,6 +34,7 @@ from .provisioning_twins import answering_twin, at_same_address, recorded_twin
 from .record_twin import TWIN_HINT
 from .running_words import RunningNode
 from .same_machine import difference
+from .send_words import send_warnings, send_words
 from .versions import older
 
 
@@ -266,14 +267,11 @@ def _send(seen: Provisioning, now: float) -> Send:
     config, facts, sending = _config(seen), _facts(seen), _sending(seen)
     waits = [Wait("joined, a voting etcd member with a leader", target=name) for name in _goes_first(seen)]
     disk = picked(config, facts.disks)
-    where = f"installs to {disk.value.path}" if isinstance(disk, Present) else "installs"
-    warnings = []
-    if isinstance(disk, Present) and disk.value.contents:
-        warnings.append(Warn(seen.target, f"{disk.value.path} is not blank: {', '.join(disk.value.contents)}.", "9/7-disk-not-blank"))
+    warnings = list(send_warnings(seen.target, disk))
     if seen.machine is None:
         warnings.append(Warn(seen.target, "There is no store, so there is no memory of this send and no lock: do not run it twice "
                              "without looking at the node.", "9/no-store"))
-    step = ApplyConfig(seen.target, f"approved, in maintenance mode as itself; {where} as {config.role} {config.hostname}".rstrip(),
+    step = ApplyConfig(seen.target, _why(seen, config, send_words(config, disk, facts.disks)),
                        waits_for=tuple(waits), config=config.sha256, fingerprint=facts.certificate.fingerprint, role=config.role)
     return Send(step, sending.attempt + 1 if sending else 1, tuple(warnings))
 

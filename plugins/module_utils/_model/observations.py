@@ -48,6 +48,10 @@ class Certificate:
         return pin == self.fingerprint or pin.replace(":", "").lower() == self.sha256
 
 
+#: `Disk.contents` where the volumes of the node could not be read: such a disk is never taken for a blank one.
+CONTENTS_UNKNOWN = ("unknown",)
+
+
 @dataclass(frozen=True)
 class Disk:
     """One block device. `usb`, `readonly`, `boot_medium` and `cdrom` make it unfit unless named outright (section 7)."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._model.observations import STAGES, Disk, EtcdMember, EtcdStatus, Link, Partition, ServiceState, StageReading
+from .._model.observations import CONTENTS_UNKNOWN, STAGES, Disk, EtcdMember, EtcdStatus, Link, Partition, ServiceState, StageReading
 from . import clean
 
 _ETHERNET = 1
@@ -19,10 +19,6 @@ _INSTALL_PHASES = ("pending", "installing", "installed", "waiting-for-reboot", "
 _TABLES = ("gpt", "dos", "mbr")
 
 Items = tuple[tuple[str, Any], ...]
-
-
-#: Contents of a disk where the discovered volumes could not be read: such a disk is never taken for a blank one.
-CONTENTS_UNKNOWN = ("unknown",)
 
 
 def disks(found: Items, volumes: Items | None) -> tuple[Disk, ...]:

@@ -83,6 +83,21 @@ SILENT: Observed[NodeFacts] = Unknown("NotListening", "nothing listens")
 
 APPROVAL: tuple[Row, ...] = (
     Row("7/approves", lambda: approve(machine(1)), actions=("ApproveMachine",), says=("ann", fingerprint("one"), "/dev/nvme0n1")),
+    Row("3/approval-names-what-it-is-about", lambda: approve(machine(1), hostname="w-1"), actions=("ApproveMachine",),
+        says=("as worker, host name w-1, to be installed on /dev/nvme0n1 (Fast 500, 500 GB, serial D1, blank)",)),
+    Row("3/approval-names-what-is-on-the-disk", lambda: approve(machine(1), answers(disks=(replace(DISK, contents=("EFI vfat",)),))),
+        actions=("ApproveMachine",), says=("serial D1, carries EFI vfat)",)),
+    Row("3/approval-does-not-know-what-is-on-the-disk", lambda: approve(machine(1), answers(disks=(replace(DISK, contents=("unknown",)),))),
+        ("7/disk-contents-unknown",), ("7/disk-in-use",), actions=("ApproveMachine",), says=("what is on it is not known",)),
+    Row("3/approval-of-a-silent-one-says-where-the-disk-is-from", lambda: approve(machine(1), SILENT), actions=("ApproveMachine",),
+        says=("as discovery saw it",)),
+    Row("3/approval-over-an-edit", lambda: approve(machine(
+        1, "approved", install={"disk": "/dev/sda"}, approvedDisk={"wwid": "naa.02"}, role="controlplane", hostname="a"), hostname="b"),
+        ("7/approved-otherwise",), actions=("ApproveMachine",),
+        says=("was approved for /dev/sda and is approved for /dev/nvme0n1 now", "as controlplane and is approved as worker now",
+              "with the host name a and is approved with the host name b now", "wwid naa.02 and is approved for the one with wwid eui.01 now")),
+    Row("3/approval-of-a-rejected", lambda: approve(machine(1, "rejected", approvedBy="bob", approvedAt="2026-01-01T00:00:00Z")), ("7/was-rejected",),
+        actions=("ApproveMachine",), says=("rejected by bob at 2026-01-01T00:00:00Z",)),
     Row("7/rejects", lambda: reject(machine(1)), actions=("RejectMachine",)),
     Row("7/exact-names", lambda: approve(machine(1, name="prod-*")), ("7/exact-names",), reasons=("InvalidInput",)),
     Row("7/no-such-record", lambda: approve(None), ("7/record-missing",), reasons=("RecordNotFound",)),

@@ -83,6 +83,22 @@ EDITS: tuple[Row, ...] = (
     Row("3/edit-schema", lambda: edit(machine(1), labels={"bad key!": "x"}), ("3/schema",), reasons=("RecordInvalid",)),
     Row("3/edit-missing", lambda: edit(None, hold=True), ("7/record-missing",), reasons=("RecordNotFound",)),
     Row("7/late-install", lambda: edit(machine(1, "approved"), install={"disk": "/dev/nvme0n1"}), actions=("EditMachine",)),
+    Row(
+        "3/edit-shows-from-and-to",
+        lambda: edit(
+            machine(1, "approved", install={"disk": "/dev/nvme0n1"}, approvedDisk={"wwid": "eui.01"}, hostname="w-1", labels={"a": "1"}),
+            install={"disk": "/dev/sda", "wipe": True}, endpoint="10.0.0.20", hostname="w-2", labels={"a": "2", "b": "3"}, hold=True,
+        ),
+        actions=("EditMachine",),
+        says=("install disk /dev/nvme0n1 → /dev/sda", "the approved disk becomes the one with serial D2", "endpoint 10.0.0.1 → 10.0.0.20", "hostname w-1 → w-2",
+              "labels.a 1 → 2", "labels.b nothing → 3", "install.wipe nothing → true", "hold-apply is set"),
+    ),
+    Row(
+        "3/edit-shows-a-selector",
+        lambda: edit(machine(1, "approved"), install={"diskSelector": {"model": "Fast*"}}),
+        actions=("EditMachine",),
+        says=("install disk nothing → the disk with model Fast*",),
+    ),
     Row("7/late-install-pending", lambda: edit(machine(1), install={"disk": "/dev/nvme0n1"}), ("7/install-pending",), reasons=("InstallNotAllowed",)),
     Row(
         "7/late-install-applied",

@@ -216,7 +216,11 @@ RECORDS: tuple[Row, ...] = (
     ),
     # a person's edits of a cluster
     Row("3/create-cluster", lambda: change(None, endpoint="https://10.9.0.1:6443", controlPlane={"count": 3}), actions=("CreateCluster",)),
-    Row("3/edit-cluster", lambda: change(cluster(), driftPolicy="report"), actions=("EditCluster",)),
+    Row("3/edit-cluster", lambda: change(cluster(), driftPolicy="report"), actions=("EditCluster",), says=("driftPolicy nothing → report",)),
+    Row("3/edit-cluster-shows-from-and-to", lambda: change(cluster(controlPlane={"count": 1}), controlPlane={"count": 3}), actions=("EditCluster",),
+        says=("controlPlane.count 1 → 3",)),
+    Row("3/edit-cluster-shows-no-values-of-a-chart", lambda: change(cluster(cni={"preset": "managed"}), cni={"cilium": {"values": {"a": "b"}}}),
+        actions=("EditCluster",), says=("cni.cilium.values (other values)",)),
     Row("3/edit-cluster-merges", lambda: change(cluster(), discovery={"ranges": ["10.0.0.1-10.0.0.9"]})),
     Row("3/edit-cluster-again", lambda: change(cluster(), controlPlane={"count": 3})),
     Row(
