@@ -90,7 +90,8 @@ def test_two_boards_that_may_be_one_are_not_both_strong(here: World, second: str
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_hostile_strings_are_read_shown_and_recorded_harmlessly(here: World, kind: str) -> None:
     text = HOSTILE[kind]
-    machine = {"uuid": GOOD, "serial": text, "product_name": text, "manufacturer": text, "links": [LINK, {**LINK, "name": text[:200], "mac": "3c:ec:ef:00:00:02"}],
+    machine = {"uuid": GOOD, "serial": text, "product_name": text, "manufacturer": text,
+               "links": [LINK, {**LINK, "name": text[:200], "mac": "3c:ec:ef:00:00:02"}],
                "disks": [{"name": "sda"}, {"name": "sdb", "serial": text, "model": text, "wwid": text, "bus_path": text}]}
     address = here.node("strange", 20, machine=machine, dhcp_hostname=text)
     path = store(here, f"strange-{kind}", address)

@@ -40,7 +40,8 @@ CONNECTIONS = (
     row("connect-hang", "Unreachable", SILENT), row("connect-reset", "Unreachable", LOST), row("connect-close", "Unreachable NotTalos", LOST | STRANGE),
     row("connect-garbage", "NotTalos", STRANGE), row("plain-http", "NotTalos", STRANGE), row("plain-drip", "Unreachable NotTalos", SILENT | STRANGE, 0.05),
     row("handshake-hang", "Unreachable", SILENT), row("handshake-reset", "Unreachable", LOST), row("handshake-garbage", "NotTalos", STRANGE | LOST),
-    row("web-server", "NotTalos", STRANGE), row("corrupt-record", "NotTalos Unreachable", STRANGE | LOST), row("write-drip", "Unreachable NotTalos", SILENT | STRANGE),
+    row("web-server", "NotTalos", STRANGE), row("corrupt-record", "NotTalos Unreachable", STRANGE | LOST),
+    row("write-drip", "Unreachable NotTalos", SILENT | STRANGE),
 )
 #: Faults of calls: the node is there, and cannot be read.
 CALLS = (

@@ -37,11 +37,13 @@ _REASONS = {
     MISSING_LIBRARY: "MissingLibrary",
 }
 
+_HINT = "Correct it there and run again."
+
 
 class ConfigProblem(TalosError):
     """One sentence of what is wrong, one of what to do, and the place.
 
-    cause: one of the constants above. what: what is wrong, without the place; `message` has both. hint: what to do, may be empty.
+    cause: one of the constants above. what: what is wrong, without the place; `message` has both. hint: what to do, where more can be said than to correct it.
     path: dotted path inside the document, e.g. `machine.network.hostname`. line: 1-based line of the text that was read,
     0 when there is none. document: `Kind/name` or `v1alpha1`. source: name of the file or record that the text came from.
     """
@@ -49,7 +51,7 @@ class ConfigProblem(TalosError):
     def __init__(
         self, cause: str, what: str, *, hint: str = "", path: str = "", line: int = 0, document: str = "", source: str = "",
     ) -> None:
-        super().__init__(_REASONS.get(cause, "ConfigInvalid"), what, hint)
+        super().__init__(_REASONS.get(cause, "ConfigInvalid"), what, hint or _HINT)
         self.cause = cause
         self.what = what
         self.path = path

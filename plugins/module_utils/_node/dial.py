@@ -27,9 +27,10 @@ async def dial(endpoint: Endpoint, resolver: Resolver, context: ssl.SSLContext, 
     The addresses of a name are tried one after the other until one takes the connection.
     """
     connection: TlsConnection | None = None
+    end = asyncio.get_running_loop().time() + timeout
+    addresses = await resolver.resolve(endpoint, timeout)
     try:
-        async with asyncio.timeout(timeout):
-            addresses = await resolver.resolve(endpoint, timeout)
+        async with asyncio.timeout_at(end):
             sock = await connect(endpoint, addresses)
             connection = await start_tls(endpoint, sock, context, accept)
             await connection.handshake()

@@ -34,8 +34,8 @@ async def probe(endpoint: Endpoint, resolver: Resolver, context: ssl.SSLContext,
     loop = asyncio.get_running_loop()
     end = loop.time() + timeout
     try:
+        addresses = await resolver.resolve(endpoint, timeout)
         async with asyncio.timeout_at(end):
-            addresses = await resolver.resolve(endpoint, timeout)
             sock = await connect(endpoint, addresses)
     except TimeoutError:
         return _outcome(endpoint, "NotListening", failed("TimedOut", endpoint, seconds=timeout))
