@@ -19,17 +19,17 @@ from .saved_plan import SavedPlan, SavedStep, of_plan
 class RunGate:
     """Implements the port `Gate`.
 
-    `expect` is an approved plan's id, `saved` the plans of this module in a plan file (None without a file). `show` takes
-    a line; `tell_empty` False leaves out that there is nothing to do, for modules that only look. `plans` holds every plan that came
-    through, the first being the task's plan.
+    `expect` is an approved plan's id (None when there is none; a blank one is no plan's), `saved` the plans of this module in a
+    plan file (None without a file). `show` takes a line; `tell_empty` False leaves out that there is nothing to do, for modules
+    that only look. `plans` holds every plan that came through, the first being the task's plan.
     """
 
-    def __init__(self, module: str, *, check: bool, show: Callable[[str], None], expect: str = "",
+    def __init__(self, module: str, *, check: bool, show: Callable[[str], None], expect: str | None = None,
                  saved: Sequence[SavedPlan] | None = None, tell_empty: bool = True) -> None:
         self._module = module
         self._check = check
         self._show = show
-        self._expect = expect.strip()
+        self._expect = expect.strip() if expect is not None else None
         self._saved = saved
         self._tell_empty = tell_empty
         self._approved: dict[str, SavedStep] | None = None
@@ -60,14 +60,14 @@ class RunGate:
     def _hold(self, plan: Plan, first: bool) -> None:
         if self._saved is not None:
             self._hold_against_file(plan, self._saved)
-        elif self._expect:
-            self._hold_against_id(plan, first)
+        elif self._expect is not None:
+            self._hold_against_id(plan, self._expect, first)
 
-    def _hold_against_id(self, plan: Plan, first: bool) -> None:
+    def _hold_against_id(self, plan: Plan, expect: str, first: bool) -> None:
         if first:
-            if not plan.id.startswith(self._expect) or len(self._expect) < SHORT_ID:
+            if not plan.id.startswith(expect) or len(expect) < SHORT_ID:
                 raise TalosError(
-                    "PlanChanged", f"The present plan is {plan.id[:SHORT_ID]}, the approved one is {self._expect[:SHORT_ID]}: nothing was done.",
+                    "PlanChanged", f"The present plan is {plan.id[:SHORT_ID]}, the approved one is {expect[:SHORT_ID] or 'not named'}: nothing was done.",
                     f"Read the present plan ({_summary(plan)}), and run with expect_plan_id: {plan.id} when you agree with it.")
             self._approved = {step.id: step for step in of_plan(self._module, plan).steps}
         elif self._approved is not None:

@@ -231,7 +231,7 @@ class _Run:
 
     def _make_gate(self, options: Options) -> RunGate:
         module = self._module
-        expect = options.text("expect_plan_id") if "expect_plan_id" in options else ""
+        expect = options.text("expect_plan_id") if "expect_plan_id" in options else None
         saved = None
         if "plan_file" in options:
             saved = [plan for plan in saved_plan.read(options.text("plan_file")) if plan.module == module.short_name]

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import stat
 from dataclasses import dataclass, field, replace
@@ -117,6 +118,18 @@ def test_a_short_form_of_the_id_is_enough_but_not_a_few_digits() -> None:
     assert gate(expect=PLAN.id[:12])[0](PLAN) == PLAN
     with pytest.raises(TalosError):
         gate(expect=PLAN.id[:4])[0](PLAN)
+
+
+@pytest.mark.parametrize("blank", ["", " ", "\t"])
+def test_a_blank_id_is_no_plans_id(blank: str) -> None:
+    for plan in (PLAN, Plan()):
+        with pytest.raises(TalosError) as caught:
+            gate(expect=blank)[0](plan)
+        assert caught.value.reason == "PlanChanged" and "not named" in caught.value.message
+
+
+def test_the_plan_that_does_nothing_has_the_id_that_the_playbooks_take_where_none_was_handed_on() -> None:
+    assert Plan().id == hashlib.sha256(b'{"steps":[]}').hexdigest()
 
 
 @pytest.fixture

@@ -61,6 +61,7 @@ def test_wrong_options_fail_with_the_same_keys() -> None:
     ("talos_discover", {"addresses": [SILENT], "register": False, "timing": {"call": -1}}, "InvalidInput"),
     ("talos_discover", {"addresses": [SILENT], "register": False, "save_plan": "/dev/null"}, "InvalidInput"),
     ("talos_discover", {"addresses": [SILENT], "register": False, "plan_file": "/dev/zero"}, "InvalidInput"),
+    ("talos_discover", {"addresses": [SILENT], "register": False, "expect_plan_id": " "}, "InvalidInput"),
     ("talos_discover", {"ranges": ["0.0.0.0/0"], "register": False}, "RangeTooLarge"),
 ])
 def test_what_is_wrong_is_said_in_a_sentence(module: str, options: dict[str, Any], reason: str) -> None:
