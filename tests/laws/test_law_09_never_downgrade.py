@@ -49,5 +49,5 @@ def test_a_bootstrap_is_never_tried_insecurely() -> None:
     world, dummy = world_with("controlplane")
     world.store.put(w.machine_record("m1", 1, "controlplane", status=STORED))
     outcome = asyncio.run(bootstrap.run(bootstrap.Request("prod", "m1", wait=40), world.ports(), w.OpenGate()))
-    assert outcome.reason == "ControlPlaneUnreachable" and not world.bootstraps
+    assert outcome.reason == "UnknownAuthority" and not world.bootstraps
     assert not [what for what in world.trace if what.startswith("maintenance")]
