@@ -37,7 +37,7 @@ options:
     default: present
   talos_version:
     description:
-      - The Talos version that configurations are for.
+      - The Talos version that configurations are for, whole and with a leading V(v), such as V(v1.13.9).
     type: str
   kubernetes_version:
     description:

@@ -237,6 +237,7 @@ class Store:
 
     def __init__(self, *records: Record, broken: Sequence[Broken] = (), check: bool = False, vanished: Sequence[str] = ()) -> None:
         self.vanished = tuple(vanished)
+        self.bundles: set[str] = set()
         self.records = {(record.kind, record.name): record for record in records}
         self.broken = tuple(broken)
         self.told: list[Event] = []
@@ -246,6 +247,9 @@ class Store:
         self.before_update: Callable[[], None] | None = None
 
     description = "memory"
+
+    def bundle_form(self, name: str) -> str:
+        return "clear" if name in self.bundles else "absent"
 
     def get(self, kind: str, name: str) -> Record | None:
         return self.records.get((kind, name))

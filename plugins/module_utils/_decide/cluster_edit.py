@@ -52,6 +52,8 @@ class ClusterSeen:
     broken: Broken | None = None
     #: Why this place cannot lock the store, or ''.
     no_lock: str = ""
+    #: The bundle that the record would name and that is not in the store, or ''.
+    no_bundle: str = ""
 
 
 @dataclass(frozen=True)
@@ -262,7 +264,12 @@ def _warnings(case: _Case) -> tuple[Warn, ...]:
     count = dig(case.spec, "controlPlane", "count")
     there = sorted(machine.name for machine in case.machines
                    if approval_state(machine) == "approved" and text_at(machine.spec, "role") == "controlplane")
+    found = []
     if isinstance(count, int) and len(there) > count + 1:
-        return (Warn(case.target, f"{len(there)} control planes are approved ({', '.join(there)}), more than {count} and one: none of them is sent anything.",
-                     "3/over-cap"),)
-    return ()
+        found.append(Warn(case.target, f"{len(there)} control planes are approved ({', '.join(there)}), more than {count} and one: none of them is sent "
+                                       "anything.", "3/over-cap"))
+    if case.seen.no_bundle:
+        found.append(Warn(case.target, f"The secrets bundle {case.seen.no_bundle} is not in the store: without it no configuration is rendered, and nodes "
+                                       "are read only with a talosconfig. Make it with talos_secrets, or put the cluster's own bundle there.",
+                          "3/bundle-missing"))
+    return tuple(found)

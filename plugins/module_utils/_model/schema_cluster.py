@@ -47,7 +47,7 @@ _MIRROR = Block({
 })
 
 CLUSTER_SPEC = Block({
-    "talosVersion": Field(Text("version"), "The Talos version that configurations are rendered for."),
+    "talosVersion": Field(Text("talos-version"), "The Talos version that configurations are rendered for, whole and with its v."),
     "kubernetesVersion": Field(Text("version"), "The Kubernetes version."),
     "endpoint": Field(Text("https-url"), "URL of the control plane."),
     "secretsRef": Field(Block({"name": Field(Text("name"), "Name of the secrets bundle.", required=True)}),

@@ -17,6 +17,7 @@ from .identity import canonical_mac, canonical_uuid
 _LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 DNS_1123 = re.compile(rf"{_LABEL}(\.{_LABEL})*\Z")
 _VERSION = re.compile(r"v?[0-9]+\.[0-9]+(\.[0-9]+)?(-[0-9A-Za-z.-]+)?\Z")
+_TALOS_VERSION = re.compile(r"v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?\Z")
 _TIME = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})\Z")
 _LABEL_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z")
 _LABEL_VALUE = re.compile(r"([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?\Z")
@@ -27,10 +28,22 @@ _CRON = re.compile(r"[0-9*,/-]+(\s+[0-9*,/A-Za-z-]+){4}\Z")
 
 @dataclass(frozen=True)
 class Format:
-    """`fault` gives '' or the rest of a sentence that starts with "it"; `pattern` is for a CRD, '' where none says it."""
+    """`fault` gives '' or the rest of a sentence that starts with "it"; `pattern` is for a CRD, '' where none says it; `example`
+    is shown where YAML made a number of the text."""
 
     fault: Callable[[str], str]
     pattern: str = ""
+    example: str = ""
+
+
+def _talos_version(text: str) -> str:
+    """A release by its whole name: what an installer image is called, and what a render depends on."""
+    if _TALOS_VERSION.match(text):
+        return ""
+    if _TALOS_VERSION.match(f"v{text}"):
+        return f"has to be a full version with a leading v: write v{text}"
+    minor = re.fullmatch(r"v?([0-9]+\.[0-9]+)", text)
+    return f"has to be a full version with a leading v and a patch release, such as {f'v{minor[1]}.9' if minor else 'v1.13.9'}"
 
 
 def _matches(pattern: re.Pattern[str], fault: str) -> Format:
@@ -134,6 +147,7 @@ FORMATS: Mapping[str, Format] = {
     "range": Format(_range),
     "https-url": Format(_url),
     "version": _matches(_VERSION, "has to be a version such as v1.13.2"),
+    "talos-version": Format(_talos_version, "^" + _TALOS_VERSION.pattern.replace(r"\Z", "$"), "v1.13.9"),
     "time": _matches(_TIME, "has to be a time such as 2026-01-31T12:00:00Z"),
     "label-key": _matches(_LABEL_KEY, "has to be a label key as Kubernetes has them"),
     "label-value": _matches(_LABEL_VALUE, "has to be a label value as Kubernetes has them (63 characters of letters, digits, '-', '_', '.')"),

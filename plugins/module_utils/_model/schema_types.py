@@ -138,7 +138,8 @@ def _check_text(value: Json | JsonMap, wanted: Text, path: Path) -> Iterator[Pro
         return
     where = dotted(path)
     if not isinstance(value, str):
-        hint = "; put it in quotes" if isinstance(value, (bool, int, float)) else ""
+        example = FORMATS[wanted.format].example if wanted.format else ""
+        hint = f"; put it in quotes{f', such as {example!r}' if example else ''}" if isinstance(value, (bool, int, float)) else ""
         yield Problem(path, f"{where} has to be a text and is {_kind(value)}{hint}.", "schema/type")
     elif wanted.values:
         if value not in wanted.values:

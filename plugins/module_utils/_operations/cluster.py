@@ -11,11 +11,12 @@ from dataclasses import dataclass, field, replace
 from .._decide.cluster_edit import (
     ClearStatus, ClusterEdit, ClusterSeen, CreateCluster, DeleteCluster, EditCluster, TakeOverStore, decide_cluster,
 )
+from .._model.errors import TalosError
 from .._model.outcome import Difference, Outcome
 from .._model.plan import Plan
 from .._model.ports import Gate, Ports, Store
 from .._model.record_uid import record_uid
-from .._model.records import CLUSTER, MACHINE, Record, Ref
+from .._model.records import CLUSTER, MACHINE, Record, Ref, text_at
 from .record_reads import need_store
 from .select import as_document
 
@@ -34,7 +35,8 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     name = request.edit.name
     before = next((record for record in listing.records if record.name == name), None)
     broken = next((entry for entry in listing.broken if entry.name == name), None)
-    plan, record = decide_cluster(request.edit, ClusterSeen(before, store.list(MACHINE).records, broken, store.leases.no_lock()))
+    seen = ClusterSeen(before, store.list(MACHINE).records, broken, store.leases.no_lock(), _missing_bundle(store, request.edit, before))
+    plan, record = decide_cluster(request.edit, seen)
     granted = gate(plan)
     if plan.refusals:
         first = plan.refusals[0]
@@ -48,6 +50,18 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
         plan=plan, executed=tuple(executed), differences=_differences(plan, before, record), would_be=would_be, would_delete=would_delete,
         message=f"Cluster {name} is as wanted already." if not plan.steps else "",
         extra={"cluster": as_document(record) if record is not None else None})
+
+
+def _missing_bundle(store: Store, edit: ClusterEdit, before: Record | None) -> str:
+    """The bundle that the record will name and that is not there, or ''; what else is wrong with it is told where it is used."""
+    wanted = edit.settings.get("secretsRef", before.spec.get("secretsRef") if before is not None else None)
+    name = text_at(wanted, "name")
+    if not name or edit.absent:
+        return ""
+    try:
+        return name if store.bundle_form(name) == "absent" else ""
+    except TalosError:
+        return ""
 
 
 def _write(store: Store, step: object, record: Record | None) -> Record | None:

@@ -47,6 +47,15 @@ def test_a_cluster_is_created_once_and_then_changed() -> None:
     assert record.spec == {"endpoint": "https://10.9.0.1:6443", "controlPlane": {"count": 5}, "discovery": {"ranges": ["10.0.0.0/24"]}}
 
 
+def test_a_bundle_that_is_not_there_is_warned_of_until_it_is() -> None:
+    store = Store(cluster(secretsRef={"name": "prod"}))
+    (warning,) = edit(ports(None, store)).plan.warnings
+    assert warning.rule == "3/bundle-missing" and "talos_secrets" in warning.message
+    assert len(edit(ports(None, store), {"secretsRef": {"name": "other"}}).plan.warnings) == 1
+    store.bundles.add("other")
+    assert edit(ports(None, store)).plan.warnings == ()
+
+
 def test_a_block_is_changed_key_by_key() -> None:
     store = Store(cluster(discovery={"ranges": ["10.0.0.0/24"], "addresses": ["10.0.0.1"]}))
     edit(ports(None, store), {"discovery": {"addresses": []}})
