@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
-from .._model.approval import approval_state
+from .._model.approval import approval_state, status_lost
 from .._model.hardware import meaningful
 from .._model.moments import moment, seconds_of
 from .._model.observed import Present
@@ -45,7 +45,7 @@ def decide_approval(wanted: Wanted, seen: Candidate, now: float) -> Decision:
     if early is not None or seen.machine is None:
         return Decision(Plan(refusals=(early,) if early is not None else ()))
     case = Case(wanted, seen, seen.machine)
-    if nothing_to_say(wanted, seen.machine):
+    if nothing_to_say(wanted, seen.machine) and not status_lost(seen.machine):
         return Decision(Plan(), seen.machine, text_at(seen.machine.spec, "acceptedFingerprint"), _left_over(seen.machine))
     return _reject(case, now) if wanted.state == "rejected" else _approve(case, now)
 

@@ -120,7 +120,7 @@ APPROVAL: tuple[Row, ...] = (
     Row("7/sets-role", lambda: written(machine(1), "role"), says=("worker",)),
     Row("7/sets-labels", lambda: written(machine(1), "labels", labels={"rack": "a1"}), says=("'rack': 'a1'",)),
     Row("7/sets-install", lambda: written(machine(1), "install"), says=("/dev/nvme0n1",)),
-    Row("7/sets-other-disks", lambda: written(machine(1), "disks", disks=({"selector": {"name": "sda"}, "role": "storage"},)), says=("storage",)),
+    Row("7/sets-other-disks", lambda: written(machine(1), "disks", disks=({"selector": {"name": "/dev/sda"}, "role": "storage"},)), says=("storage",)),
     Row(
         "7/sets-static-network",
         lambda: written(machine(1), "network", network={"interface": "eth0", "addresses": ["10.0.0.1/24"], "vlan": 5}),
@@ -353,7 +353,7 @@ APPROVAL: tuple[Row, ...] = (
     ),
     Row(
         "7/other-disk-not-found",
-        lambda: approve(machine(1), disks=({"selector": {"name": "sdz"}, "role": "storage"},)),
+        lambda: approve(machine(1), disks=({"selector": {"name": "/dev/sdz"}, "role": "storage"},)),
         ("7/other-disk-not-found",),
         reasons=("DiskNotFound",),
     ),
@@ -393,6 +393,10 @@ APPROVAL: tuple[Row, ...] = (
     Row(
         "7/reject-while-sending", lambda: reject(machine(1, "approved", status={"sending": {"hash": "a"}})), ("7/reject-after-send",), reasons=("AlreadySent",)
     ),
+    Row("7/approve-again-with-lost-status", lambda: approve(machine(1, "approved", pin=""), Absent(), install=None), ("4/status-missing",),
+        reasons=("StatusMissing",), says=("trust: true",)),
+    Row("7/approve-again-with-the-status-of-another", lambda: approve(
+        replace(machine(1, "approved"), status_set_aside=True), Absent(), install=None), ("4/status-missing",), reasons=("StatusMissing",)),
     Row("7/reject-with-lost-status", lambda: reject(machine(1, "approved", pin="")), ("4/status-missing",), reasons=("StatusMissing",)),
     Row(
         "7/role-immutable",

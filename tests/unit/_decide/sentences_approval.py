@@ -98,6 +98,8 @@ APPROVAL_SENTENCES: tuple[Sentence, ...] = (
         "7/reject-after-a-send",
         "7/reject-while-sending",
         "7/reject-with-lost-status",
+        "7/approve-again-with-lost-status",
+        "7/approve-again-with-the-status-of-another",
     ),
     sentence(
         7,
