@@ -61,13 +61,12 @@ def _size(disk: Disk, wanted: str) -> bool:
 
 
 def _kind(disk: Disk, wanted: str) -> bool:
-    kind = "nvme" if disk.transport == "nvme" or disk.name.startswith("nvme") else \
-        "sd" if disk.name.startswith("mmcblk") else "hdd" if disk.rotational else "ssd"
-    return wanted.lower() == kind
+    """Talos asks the transport for nvme and sd, and whether it turns for hdd and ssd: an NVMe disk is an ssd as well."""
+    return {"nvme": disk.transport == "nvme", "sd": disk.transport == "mmc", "hdd": disk.rotational, "ssd": not disk.rotational}[wanted.lower()]
 
 
 _FIELDS: Mapping[str, Callable[[Disk, str], bool]] = {
-    "name": lambda disk, value: glob(disk.name, value),
+    "name": lambda disk, value: glob(disk.path, value),
     "model": lambda disk, value: glob(disk.model, value),
     "serial": lambda disk, value: glob(disk.serial, value),
     "modalias": lambda disk, value: glob(disk.modalias, value),

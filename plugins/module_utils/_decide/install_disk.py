@@ -6,13 +6,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from .._machineconfig.bring import BroughtConfig
 from .._model.errors import TalosError
 from .._model.observations import Disk
 from .._model.observed import Absent, Observed, Present, Unknown
-from .._model.records import Json, JsonMap, dig, text_at
+from .._model.records import Json, JsonMap, text_at
 from .disk_selector import matching, named
 
 
@@ -28,8 +26,8 @@ def picked(config: BroughtConfig, disks: Observed[tuple[Disk, ...]]) -> Observed
     try:
         if config.install_disk:
             found, said = named(config.install_disk, here), config.install_disk
-        elif selector := legacy_selector(config):
-            found, said = matching(selector, here), config.install_selector
+        elif config.install_fields:
+            found, said = matching(config.install_fields, here), config.install_selector
         elif config.install_selector:
             return Unknown("InstallDiskUnknown", "the install disk is chosen by an expression that only Talos can evaluate")
         else:
@@ -41,16 +39,6 @@ def picked(config: BroughtConfig, disks: Observed[tuple[Disk, ...]]) -> Observed
     if len(found) > 1:
         return Unknown("InstallDiskUnknown", f"{said} picks {len(found)} disks: {', '.join(disk.path for disk in found)}")
     return Present(found[0])
-
-
-def legacy_selector(config: BroughtConfig) -> Mapping[str, str]:
-    """`machine.install.diskSelector` as texts, or {}."""
-    for document in config.documents:
-        if not document.kind:
-            found = dig(document.data, "machine", "install", "diskSelector")
-            if isinstance(found, dict):
-                return {key: str(value) for key, value in found.items() if value not in (None, "")}
-    return {}
 
 
 def not_the_approved(disk: Disk, approved: Json) -> str:
