@@ -276,6 +276,11 @@ def _send(seen: Provisioning, now: float) -> Send:
     return Send(step, sending.attempt + 1 if sending else 1, tuple(warnings))
 
 
+def _why(seen: Provisioning, config: BroughtConfig, what: str) -> str:
+    who = "in maintenance mode as itself" if seen.machine is None else "approved, in maintenance mode as itself"
+    return f"{who}; as {config.role} {config.hostname or '(no host name)'} {what}"
+
+
 def _goes_first(seen: Provisioning) -> tuple[str, ...]:
     """Machines whose evidence a control plane of a bootstrapped cluster waits for (section 13)."""
     if not _control_plane(seen) or not is_bootstrapped(seen.cluster) or seen.machine is None:
@@ -332,8 +337,8 @@ GATES: tuple[Gate, ...] = (
          lambda seen, now: bool(sending := _sending(seen)) and sending is not None and sending.fresh(now, seen.sending_fresh)
          and sending.by != seen.holder,
          lambda seen, now: refuse(seen, "9/10-sent-by-other", "SendingUnconfirmed",
-                                  "Another run is sending to this machine, or stopped while it did, less than 90 s ago.",
-                                  "Run this again in two minutes.")),
+                                  f"Another run is sending to this machine, or stopped while it did, less than {seen.sending_fresh:g} s ago.",
+                                  f"Run this again in {seen.sending_fresh + 30:g} s.")),
     Gate("9/10-counts-as-stored", _counts_as_stored,
          lambda seen, now: Follow("No answer came to an earlier send, and it counts as stored; follow it with talos_stage.",
                                   "9/10-counts-as-stored", settle=True),

@@ -186,7 +186,8 @@ def test_a_join_that_the_node_refused_is_no_disruption(reason: str) -> None:
 def test_a_second_attempt_that_the_node_did_not_take_leaves_the_first_unconfirmed(reason: str) -> None:
     world = fresh()
     node = w.place(world, "w1", 1)
-    before = {"hash": hashlib.sha256(w.config("worker", "w1")).hexdigest(), "fingerprint": "FP-one", "time": "2023-11-14T00:00:00Z", "attempt": 1, "by": "run-0"}
+    before = {"hash": hashlib.sha256(w.config("worker", "w1")).hexdigest(), "fingerprint": "FP-one", "time": "2023-11-14T00:00:00Z", "attempt": 1,
+              "by": "run-0"}
     record = world.machine("w1")
     world.store.put(replace(record, status={**record.status, "sending": before}))
     node.refuse = [w.error(reason)]
