@@ -104,12 +104,14 @@ options:
         calls for a step that is not in it, nothing is done and the task fails with C(reason=PlanChanged).
       - What was done is recorded in the file, so a run that was cut off can be started again with it, and a finished plan
         never runs a second time.
+      - A file that was changed after it was saved is refused with C(reason=PlanChanged).
     type: path
   save_plan:
     description:
       - Write the plan to this file (mode 0600), beside the plans that other tasks of the same run have saved there; what an
         earlier run saved is replaced. It holds no secrets.
-      - Nothing but this file is written in check mode.
+      - Nothing but this file is written in check mode. What is no plan file is never written over, and no plan is saved inside
+        the folders of a store.
     type: path
 """
 

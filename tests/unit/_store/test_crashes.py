@@ -215,9 +215,9 @@ def test_a_file_that_cannot_be_read_is_told(tmp_path):
     path = tmp_path / "ichor" / "machines" / "m1.yaml"
     path.unlink()
     path.mkdir()
-    with pytest.raises(TalosError, match="m1.yaml cannot be read") as caught:
+    with pytest.raises(TalosError, match="m1.yaml: it is a folder") as caught:
         store.get(MACHINE, "m1")
-    assert caught.value.reason == "StoreUnreachable"
+    assert caught.value.reason == "RecordBroken"
 
 
 def test_a_file_broken_in_mid_run_is_not_written_over(tmp_path):
