@@ -90,7 +90,8 @@ EDITS: tuple[Row, ...] = (
             install={"disk": "/dev/sda", "wipe": True}, endpoint="10.0.0.20", hostname="w-2", labels={"a": "2", "b": "3"}, hold=True,
         ),
         actions=("EditMachine",),
-        says=("install disk /dev/nvme0n1 → /dev/sda", "the approved disk becomes the one with serial D2", "endpoint 10.0.0.1 → 10.0.0.20", "hostname w-1 → w-2",
+        says=("install disk /dev/nvme0n1 → /dev/sda", "the approved disk becomes the one with serial D2", "endpoint 10.0.0.1 → 10.0.0.20",
+              "hostname w-1 → w-2",
               "labels.a 1 → 2", "labels.b nothing → 3", "install.wipe nothing → true", "hold-apply is set"),
     ),
     Row(
