@@ -35,7 +35,8 @@ BOOTSTRAP = {"name": "Bootstrap", "ichor.talos.talos_bootstrap": {"machine": CON
 RUNNING = {"name": "Running", "ichor.talos.talos_stage": {"machines": [CONTROL_PLANE, WORKER], "follow": True, "until": "running"}}
 
 WHOLE_PLAN = [("CreateMachine", CONTROL_PLANE), ("CreateMachine", WORKER), ("CreateMachine", STRANGER), ("ApproveMachine", CONTROL_PLANE),
-              ("ApproveMachine", WORKER), ("RejectMachine", STRANGER), ("ApplyConfig", CONTROL_PLANE), ("ApplyConfig", WORKER)]
+              ("ApproveMachine", WORKER), ("RejectMachine", STRANGER), ("ApplyConfig", CONTROL_PLANE), ("ApplyConfig", WORKER),
+              ("Bootstrap", CONTROL_PLANE)]
 
 
 @pytest.fixture(scope="module")
@@ -61,9 +62,10 @@ def test_the_first_life(lab: Lab, project: Project) -> None:
     # Check mode of the whole life in one play: every step is shown, and nothing is written anywhere.
     before, mark = tree_hash(project.store), lab.mark()
     everything = [DISCOVER, *APPROVE, REJECT, APPLY]
-    checked = project.play("check", everything, "--check")
+    checked = project.play("check", [*everything, FOLLOW, BOOTSTRAP, RUNNING], "--check")
     assert sorted(checked.steps) == sorted(WHOLE_PLAN)
     assert checked.changed
+    assert checked["Bootstrap"]["plan"][0]["waits_for"] and checked["Bootstrap"]["plan"][0]["reversible"] is False
     assert tree_hash(project.store) == before
     assert writes(lab, mark) == []
     for dummy, target in WHOLE_PLAN:
@@ -73,7 +75,7 @@ def test_the_first_life(lab: Lab, project: Project) -> None:
     extra = project.folder / "plan.yml.json"
     extra.write_text(json.dumps({
         "ichor_cluster": "prod", "ichor_store_path": str(project.store), "ichor_timing": project.defaults["timing"], "ichor_allow_loopback": True,
-        "ichor_approve": APPROVALS, "ichor_reject": [STRANGER], "ichor_machines": [CONTROL_PLANE, WORKER], "ichor_config_dir": "configs",
+        "ichor_approve": APPROVALS, "ichor_reject": [STRANGER], "ichor_config_dir": "configs", "ichor_bootstrap": CONTROL_PLANE,
         "ichor_plan_file": "plan.json"}), encoding="utf-8")
     planned = project.run("ichor.talos.plan", "-e", f"@{extra}")
     assert planned.steps == checked.steps
@@ -107,12 +109,14 @@ def test_the_first_life(lab: Lab, project: Project) -> None:
     path.write_bytes(planned_bytes.replace(b"debug: false", b"debug: true"))
     mark = lab.mark()
     other = project.run("ichor.talos.apply", "-e", f"@{extra}", rc=2)
-    assert other["Send each machine its configuration"]["reason"] == "PlanChanged"
+    refused = other["Send each machine its configuration"]
+    assert refused["reason"] == "PlanChanged" and f"apply config: {WORKER}: the configuration differs (" in refused["msg"]
+    assert "The plan now would be " in other.output and CONTROL_PLANE not in refused["msg"]
     assert writes(lab, mark) == []
     path.write_bytes(planned_bytes)
 
     # Provisioned as planned, followed, bootstrapped once, followed to running.
-    applied = project.run("ichor.talos.apply", "-e", f"@{extra}", "-e", f"ichor_bootstrap={CONTROL_PLANE}")
+    applied = project.run("ichor.talos.apply", "-e", f"@{extra}")
     assert sorted(applied.steps) == [("ApplyConfig", CONTROL_PLANE), ("ApplyConfig", WORKER), ("Bootstrap", CONTROL_PLANE)]
     assert [row["stage"] for row in applied["Follow the machines until they run"]["machines"]] == ["running", "running"]
     assert lab.state(node="cp")["stage"] == lab.state(node="worker")["stage"] == "running"

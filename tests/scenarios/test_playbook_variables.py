@@ -1,0 +1,57 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What the collection's playbooks say about variables that are missing or misspelled, before they look at anything."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from ansible_collections.ichor.talos.plugins.module_utils._model.plan import Plan
+from tests.scenarios.playing import Project
+
+PLAYBOOKS = Path(__file__).parents[2] / "playbooks"
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Project:
+    return Project(tmp_path / "project")
+
+
+@pytest.mark.parametrize(("playbook", "variables", "says"), [
+    ("discover", {}, "ichor_cluster is not set."),
+    ("approve", {}, "Neither ichor_approve nor ichor_reject names a machine."),
+    ("apply", {}, "ichor_machines is not set."),
+    ("plan", {}, "There is nothing to plan."),
+    ("apply", {"ichor_machines": ["a"], "ichor_config_file": "x", "ichor_bootstrp": "a"}, "no variable ichor_bootstrp."),
+    ("approve", {"ichor_approve": [{"name": "a"}]}, "An entry of ichor_approve names no machine."),
+])
+def test_what_is_wrong_with_the_variables_is_one_sentence(project: Project, playbook: str, variables: dict[str, Any], says: str) -> None:
+    run = project.run(f"ichor.talos.{playbook}", "-e", json.dumps(variables), rc=2)
+    assert says in run["Check the variables"]["msg"]
+    assert len(run.tasks) == 1 and not project.store.exists()
+
+
+def test_what_was_not_planned_may_do_nothing(project: Project) -> None:
+    """The ids of an approved plan bound every task: one that was not planned is held to the plan without steps, as with a file."""
+    outside = {key for path in PLAYBOOKS.glob("*.yml") for task in yaml.safe_load(path.read_text(encoding="utf-8"))[0]["tasks"]
+               for key in task if key.startswith("ichor.talos.")}
+    assert outside == {"ichor.talos.talos_stage"}, "whatever can have steps is in tasks/, with the options of plans"
+    held = []
+    for path in sorted((PLAYBOOKS / "tasks").glob("*.yml")):
+        for task in yaml.safe_load(path.read_text(encoding="utf-8")):
+            arguments = next((value for key, value in task.items() if key.startswith("ichor.talos.")), None)
+            if arguments is not None:
+                assert {"plan_file", "save_plan"} <= arguments.keys()
+                held.append({"name": task["name"], "ansible.builtin.debug": {"msg": arguments["expect_plan_id"]}, "vars": {"item": {"machine": "a"}}})
+    assert len(held) == 5
+    run = project.play("ids", held, "-e", json.dumps({"ichor_plan_ids": {"discover": "", "approve": {}, "apply": "an id"}}))
+    told = {task.name: task.result["msg"] for task in run.tasks}
+    assert told.pop("Send each machine its configuration") == "an id"
+    assert set(told.values()) == {Plan().id}
