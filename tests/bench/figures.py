@@ -193,6 +193,37 @@ class SilentNetwork:
         self._world.unlink(missing_ok=True)
 
 
+def rendering() -> list[Figure]:
+    """One full render with three patches against one yaml.dump of the result with libyaml; 1,000 machines against ten times 100."""
+    text = str(run("subjects/render.py")["text"])
+    ours, bare = paired(lambda: float(run("subjects/render.py")["one"]), lambda: float(run("baselines/yaml_dump.py", stdin=text)["one"]), rounds=3)
+    many = [run("subjects/render.py") for unused in range(3)]
+    thousand, hundred = (min(float(one[name]) for one in many) for name in ("thousand", "hundred"))
+    return [Figure("render with three patches, CPU", ours * 1000, bare * 1000, 4.0, "ms"),
+            Figure("render of 1,000 machines, CPU", thousand, 10 * hundred, 1.1)]
+
+
+def comparing(count: int = 500) -> list[Figure]:
+    """Peak memory of talos_config_info over 500 running machines in one call, against the bound itself."""
+    machines = [{"name": f"m{number}", "address": address, "uuid": f"5a1f0c3e-51c8-4f0e-8d39-3cecef{number:06x}", "serial": f"ACME-{number:04}",
+                 "mac": f"3c:ec:ef:00:{number // 256:02x}:{number % 256:02x}"} for number, address in enumerate(addresses_of(count, 130))]
+    nodes = {machine["name"]: {"address": machine["address"], "machine": {
+        "uuid": machine["uuid"], "serial": machine["serial"], "links": [{"name": "enp1s0", "mac": machine["mac"]}], "disks": [{"name": "sda"}]}}
+        for machine in machines}
+    with tempfile.TemporaryDirectory() as folder, Lab.start({"nodes": nodes}, speed=20.0) as lab:
+        for machine in machines:
+            machine["fingerprint"] = lab.state(node=machine["name"])["fingerprint"]
+        sent = run("subjects/fleet.py", stdin=json.dumps({"store": f"{folder}/ichor", "machines": machines}))["sent"]
+        lab.wait(node=machines[0]["name"], stage="configured", seconds=120)  # the control plane, from which the others get certificates
+        for machine in machines[1:]:
+            lab.wait(node=machine["name"], stage="running", seconds=300)
+        told = run("subjects/config_info.py", stdin=json.dumps({"cluster": "prod", "store_path": f"{folder}/ichor", "allow_loopback": True}))
+    if sent != count or told["machines"] != ["Converged"] * count:
+        raise RuntimeError(f"{sent} of {count} were sent their configuration; {told['msg']}")
+    return [Figure(f"talos_config_info over {count} machines, peak", told["peak"] / 1e6, 300.0, 1.0, "MB")]
+
+
 FIGURES: dict[str, Callable[[], list[Figure]]] = {
     "scan": scan_closed, "silent": silent_network, "facts": facts, "fifty": module_of_fifty, "memory": memory, "start": start_of_a_module,
+    "render": rendering, "compare": comparing,
 }

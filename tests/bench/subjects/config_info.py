@@ -1,0 +1,32 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Subject: the module talos_config_info in this process, with its arguments on standard input. Prints its peak and what it compared."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import resource
+import runpy
+import sys
+
+from ansible.module_utils import basic
+
+MODULE = "ansible_collections.ichor.talos.plugins.modules.talos_config_info"
+
+
+def main() -> None:
+    arguments = {"_ansible_remote_tmp": "/tmp", "_ansible_keep_remote_files": False, **json.load(sys.stdin)}
+    basic._ANSIBLE_ARGS = json.dumps({"ANSIBLE_MODULE_ARGS": arguments}).encode()
+    basic._ANSIBLE_PROFILE = "legacy"
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told), contextlib.suppress(SystemExit):
+        runpy.run_module(MODULE, run_name="__main__", alter_sys=True)
+    result = json.loads(told.getvalue().strip().splitlines()[-1])
+    print(json.dumps({"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, "msg": result["msg"], "machines": [
+        row["reason"] for row in result["machines"]]}))
+
+
+main()
