@@ -67,7 +67,6 @@ def refuse(seen: Provisioning, rule: str, reason: str, message: str, hint: str =
 
 
 # What the rows look at.
-
 def _config(seen: Provisioning) -> BroughtConfig:
     if not isinstance(seen.config, Present):
         raise ValueError("the configuration is judged by the first gate")
@@ -120,7 +119,6 @@ def _lock_rows(seen: Provisioning) -> tuple[Refusal, ...]:
 
 
 # Rows of steps 1 to 4.
-
 def _config_unusable(seen: Provisioning, now: float) -> Verdict:
     if isinstance(seen.config, Unknown):
         return refuse(seen, "9/1-render", seen.config.reason, seen.config.message, seen.config.source)
@@ -208,7 +206,6 @@ def _fell_back(seen: Provisioning, now: float) -> Verdict:
 
 
 # Rows of steps 6 to 8.
-
 def _pin_changed(seen: Provisioning, now: float) -> Verdict:
     facts = _facts(seen)
     message, hint = pin_changed_message(seen.machine, seen.target, _pins(seen)[-1], facts.certificate)
