@@ -16,7 +16,7 @@ import textwrap
 from pathlib import Path
 
 from tests.demo.table import table
-from tests.demo.world import SECOND_WORKER, SPEED, world, write_configurations
+from tests.demo.world import SECOND_WORKER, SPEED, world
 from tests.lab.control import Lab
 
 HERE = Path(__file__).parent
@@ -55,7 +55,6 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="ichor-demo-") as folder:
         project = Path(folder) / "project"
         shutil.copytree(HERE / "project", project)
-        write_configurations(project)
         lab = Lab.start(world(), speed=SPEED)
         try:
             perform(Stage(project), lab)
@@ -67,6 +66,10 @@ def perform(stage: Stage, lab: Lab) -> None:
     print("Three emulated machines have just booted from a Talos image and wait in maintenance mode at 127.60.0.1 to .3.")
     print("Whatever is shown below would be the same with real ones; only the settings at the end differ.")
 
+    stage.chapter("Describe the cluster", "A cluster is a record; its keys are made once, for the owner's eyes only. What shall be different from Talos's "
+                  "own defaults is a patch, and each patch is tried before it is written. From these the configurations are rendered.")
+    stage.play("cluster.yml")
+
     stage.chapter("Find the machines", "Talos announces nothing, so finding means probing. What answers in maintenance mode is identified by UUID, "
                   "serial and MAC addresses, and written down as pending, with the fingerprint of its certificate. Nothing is sent to it.")
     stage.play("discover.yml")
@@ -75,13 +78,16 @@ def perform(stage: Stage, lab: Lab) -> None:
                   "neither to a machine nor to a record.")
     stage.play("provision.yml", "--check")
 
-    stage.chapter("Do it", "The same playbook for real: a person's approval, one configuration to each machine, etcd bootstrapped once, and both "
-                  "followed until they run.")
+    stage.chapter("Do it", "The same playbook for real: a person's approval, one configuration to each machine, rendered from the records, etcd "
+                  "bootstrapped once, and both followed until they run.")
     stage.play("provision.yml")
 
     stage.chapter("The machines", "What the records say, with what the nodes answer now.")
     stage.play("show.yml")
     print(table(json.loads((stage.project / "machines.json").read_text(encoding="utf-8"))))
+
+    stage.chapter("Compare", "Does each node run what the records say? Then somebody changes a patch, and the difference is told by path.")
+    stage.play("compare.yml")
 
     stage.chapter("An attack", "A second worker is approved. Then it goes down, and at its address there answers a twin: another machine that claims "
                   "the same UUID, serial and MAC address, but has a certificate of its own. It waits for a configuration with the cluster's keys in it.")
@@ -116,8 +122,8 @@ def verdict(lab: Lab) -> str:
 def ending() -> str:
     settings = (HERE / "project" / "settings.yml").read_text(encoding="utf-8").partition("---\n")[2].rstrip()
     return "\n".join((
-        "These playbooks are in tests/demo/project. To use them with machines of your own, boot these from a Talos image, make their",
-        "configurations with `talosctl gen config`, and change the lines of settings.yml:", "", textwrap.indent(settings, "    ")))
+        "These playbooks are in tests/demo/project. To use them with machines of your own, boot these from a Talos image, and change",
+        "the lines of settings.yml:", "", textwrap.indent(settings, "    ")))
 
 
 if __name__ == "__main__":
