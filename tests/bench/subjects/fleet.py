@@ -58,7 +58,8 @@ async def send(plan: dict[str, str], machines: list[dict[str, str]]) -> int:
         store.create(Record(MACHINE, machine["name"], {
             "clusterRef": "prod", "identity": {"uuid": machine["uuid"], "serial": machine["serial"], "macs": [machine["mac"]]},
             "endpoint": machine["address"], "approvalState": "approved", "approvedBy": "bench", "approvedVia": "bench",
-            "approvedAt": "2026-01-01T00:00:00Z", "role": "worker" if machine is not machines[0] else "controlplane", "hostname": machine["name"], "install": {"disk": "/dev/sda"},
+            "approvedAt": "2026-01-01T00:00:00Z",
+            "role": "worker" if machine is not machines[0] else "controlplane", "hostname": machine["name"], "install": {"disk": "/dev/sda"},
         }, {"stage": "maintenance", "maintenanceFingerprint": machine["fingerprint"], "maintenanceFingerprintAt": "2026-01-01T00:00:00Z"}))
     nodes = TalosNodes(rules=(DialRules(allow_loopback=True),))
     credentials = credentials_from_bundle((secrets / "prod.yaml").read_bytes(), now=time.time())

@@ -195,3 +195,47 @@ def test_a_git_file_that_leads_nowhere(store, tmp_path):
     (tmp_path / ".git").write_text("something else")
     put(store)
     assert "is no link to a repository" in refused(store, "BundleExposed")
+
+
+def test_a_bundle_is_written_for_its_owner_once(store):
+    path = store.layout.secret("prod")
+    assert store.bundle_form("prod") == "absent"
+    store.write_bundle("prod", SECRET)
+    assert store.bundle("prod") == SECRET and store.bundle_form("prod") == "clear"
+    assert path.stat().st_mode & 0o777 == 0o600 and path.parent.stat().st_mode & 0o777 == 0o700
+    assert sorted(entry.name for entry in path.parent.iterdir()) == [".gitignore", "prod.yaml"]
+    with pytest.raises(TalosError, match="RecordExists"):
+        store.write_bundle("prod", b"other")
+    assert path.read_bytes() == SECRET
+    store.write_bundle("prod", b"other", replace=True)
+    assert path.read_bytes() == b"other" and path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_folder_that_a_person_made_stays_as_it_is(store):
+    path = store.layout.secret("prod")
+    path.parent.mkdir(mode=0o755)
+    store.write_bundle("prod", SECRET)
+    assert path.parent.stat().st_mode & 0o777 == 0o755 and [entry.name for entry in path.parent.iterdir()] == ["prod.yaml"]
+
+
+def test_what_cannot_be_a_bundle_is_told_and_nothing_hangs(store):
+    path = put(store)
+    path.unlink()
+    os.mkfifo(path, 0o600)
+    with pytest.raises(TalosError, match="SecretsUnavailable"):
+        store.bundle_form("prod")
+
+
+def test_a_vaulted_bundle_is_not_replaced_by_one_in_clear(store):
+    path = put(store, b"$ANSIBLE_VAULT;1.1;AES256\n3136\n", 0o644)
+    assert store.bundle_form("prod") == "vaulted"
+    with pytest.raises(TalosError, match="BundleExposed"):
+        store.write_bundle("prod", SECRET, replace=True)
+    assert path.read_bytes().startswith(b"$ANSIBLE_VAULT")
+
+
+def test_no_bundle_in_clear_is_written_where_git_tracks_it(store, tmp_path):
+    repository(tmp_path, VERSION_2)
+    with pytest.raises(TalosError, match="BundleExposed"):
+        store.write_bundle("prod", SECRET)
+    assert not store.layout.secret("prod").exists()
