@@ -8,7 +8,7 @@
 WORKSHOP = sh tests/workshop/with-python
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test unit lint vectors bench runtime build clean
+.PHONY: help demo test unit lint vectors bench torture runtime build clean
 
 help: ## this list
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/  make \1|\2/p' Makefile | while IFS='|' read -r target text; do printf '%-16s %s\n' "$$target" "$$text"; done
@@ -30,6 +30,9 @@ vectors: ## recorded rows against the emulated nodes: VECTORS=DIR, the project's
 
 bench: ## figures, each a ratio against a bare alternative in the same run
 	@$(WORKSHOP) bench $(ARGS)
+
+torture: ## random worlds, mutated answers, kills and faults: TIME=600 seconds, SEED=chosen and printed without it
+	@$(WORKSHOP) torture $(if $(TIME),--seconds "$(TIME)") $(if $(SEED),--seed "$(SEED)") $(ARGS)
 
 runtime: ## meta/runtime.yml anew, after a module came or went
 	@$(WORKSHOP) runtime

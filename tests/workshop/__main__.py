@@ -19,6 +19,7 @@ TARGETS = {
     "lint": lint.run,
     "runtime": lambda unused: routing.main(["--write"]),
     "test": suite.everything,
+    "torture": programs.torture,
     "unit": suite.unit,
     "vectors": programs.vectors,
 }

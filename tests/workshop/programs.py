@@ -49,6 +49,11 @@ def bench(arguments: list[str]) -> int:
     return _run(for_tests(chosen()[-1]), "tests.bench", arguments)
 
 
+def torture(arguments: list[str]) -> int:
+    """Everything at random for a while."""
+    return _run(for_tests(chosen()[-1]), "tests.torture", arguments)
+
+
 def _run(environment: Environment, module: str, arguments: list[str]) -> int:
     command = [str(environment.python), "-m", module, *arguments]
     return subprocess.run(command, cwd=ROOT, env=environment.variables(collections=tree.link()), check=False).returncode
