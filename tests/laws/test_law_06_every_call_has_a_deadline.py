@@ -32,7 +32,8 @@ CALLS: dict[str, Callable[[Session], Awaitable[object]]] = {
     "links": lambda session: session.links(), "partitions": lambda session: session.partitions(),
     "machine_config": lambda session: session.machine_config(), "boot_id": lambda session: session.boot_id(),
     "services": lambda session: session.services(), "etcd_members": lambda session: session.etcd_members(True),
-    "etcd_status": lambda session: session.etcd_status(), "apply": lambda session: session.apply(b"x", "AUTO"), "bootstrap": lambda session: session.bootstrap(),
+    "etcd_status": lambda session: session.etcd_status(), "apply": lambda session: session.apply(b"x", "AUTO"),
+    "bootstrap": lambda session: session.bootstrap(),
 }
 
 

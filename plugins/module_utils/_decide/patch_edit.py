@@ -125,7 +125,7 @@ def _breaks(case: _Case) -> Iterable[Refusal]:
     texts = {effect.problem.message: [other.machine for other in broken if other.problem is not None and effect.problem is not None
                                       and other.problem.message == effect.problem.message] for effect in broken if effect.problem is not None}
     for message, machines in texts.items():
-        hint = next(effect.problem.hint for effect in broken if effect.problem is not None and effect.problem.message == message)
+        hint = next((effect.problem.hint for effect in broken if effect.problem is not None and effect.problem.message == message), "")
         yield case.refuse("8/patch-breaks", "RenderFailed", f"With this patch the configuration of {_listed(machines)} cannot be rendered, and without it it "
                           f"can: {message}", hint or "Correct the patch; nothing was written.")
 

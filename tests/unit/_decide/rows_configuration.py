@@ -65,7 +65,7 @@ SAME = Present(bundle())
 SENT: dict[str, Json] = {"configStoredAt": "2026-01-01T00:00:00Z"}
 
 BUNDLES: tuple[Row, ...] = (
-    Row("8/bundle-made-once", lambda: put(), actions=("GenerateSecrets",)),
+    Row("8/bundle-made-once", put, actions=("GenerateSecrets",)),
     Row("8/bundle-there", lambda: put("clear", SAME)),
     Row("8/bundle-vaulted-and-there", lambda: put("vaulted", SAME)),
     Row("8/bundle-imported", lambda: put(imported=SAME), actions=("ImportSecrets",)),
@@ -154,14 +154,14 @@ PATCHES: tuple[Row, ...] = (
     Row("8/patch-reboots", lambda: patched([{"machine": {"features": {"rbac": False}}}]), ("8/patch-reboot",), actions=("CreatePatch",),
         says=("machine.features.rbac", "would reboot")),
     Row("8/patch-hostname-reboots", lambda: patched([{"apiVersion": "v1alpha1", "kind": "HostnameConfig", "auto": "off", "hostname": "x"}],
-                                                   inputs=(given(2),)), ("8/patch-reboot",), actions=("CreatePatch",)),
+                                                    inputs=(given(2),)), ("8/patch-reboot",), actions=("CreatePatch",)),
     Row("8/patch-api-server-flag", lambda: patched([{"cluster": {"apiServer": {"extraArgs": {"v": "2"}}}}]), absent=("8/patch-reboot",),
         actions=("CreatePatch",), says=("no reboot",)),
     Row("8/patch-later", lambda: patched([{"cluster": {"etcd": {"extraArgs": {"election-timeout": "5000"}}}}], inputs=(given(1, "controlplane"),)),
         ("8/patch-later",), actions=("CreatePatch",)),
     Row("8/patch-never", lambda: patched([{"machine": {"install": {"wipe": True}}}]), ("8/patch-never",), actions=("CreatePatch",)),
     Row("8/spec-wins-over-a-patch", lambda: patched([{"apiVersion": "v1alpha1", "kind": "HostnameConfig", "auto": "off", "hostname": "x"}],
-                                                   inputs=(given(2, hostname="w-1"),)), actions=("CreatePatch",), says=("no approved machine's",)),
+                                                    inputs=(given(2, hostname="w-1"),)), actions=("CreatePatch",), says=("no approved machine's",)),
     Row("8/patch-empty", lambda: patched([]), ("8/patch-empty",), actions=("CreatePatch",)),
     Row("8/patch-only-comments", lambda: patched(text=b"# nothing yet\n---\n# and here neither\n"), ("8/patch-empty",), actions=("CreatePatch",)),
     Row("8/patch-selects-nobody", lambda: patched(SYSCTLS, selector={"labels": {"site": "north"}}), ("8/patch-selects-nobody",), actions=("CreatePatch",)),
@@ -179,7 +179,7 @@ PATCHES: tuple[Row, ...] = (
     Row("8/patch-broken-file", lambda: patched(SYSCTLS, broken=Broken(CONFIG_PATCH, "p", "patches/p.yaml", 2, "cut off")), ("4/record-broken",)),
     Row("8/patch-tracked", lambda: patched([{"machine": {"sysctls": {"a": "1"}}}], WRITTEN, labels=FLUX), ("3/gitops",), reasons=("RecordTracked",)),
     Row("8/patch-tracked-and-meant", lambda: patched([{"machine": {"sysctls": {"a": "1"}}}], WRITTEN, labels=FLUX, override=True), actions=("EditPatch",)),
-    Row("8/patch-without-documents", lambda: patched(), ("schema/required",), reasons=("RecordInvalid",)),
+    Row("8/patch-without-documents", patched, ("schema/required",), reasons=("RecordInvalid",)),
     Row("8/patch-deleted", lambda: patched(None, WRITTEN, absent=True, allow_delete=True), actions=("DeletePatch",)),
     Row("8/patch-deleted-by-annotation", lambda: patched(None, WRITTEN, absent=True, annotations={ALLOW_DELETE: "true"}), actions=("DeletePatch",)),
     Row("8/patch-delete-not-meant", lambda: patched(None, WRITTEN, absent=True), ("4/allow-delete",), reasons=("DeleteNotAllowed",)),
@@ -252,7 +252,7 @@ def credentials(there: Observed[CredentialFile] = Absent(), *, authority: bool =
 
 ISSUE = ("IssueCredentials",)
 CREDENTIALS: tuple[Row, ...] = (
-    Row("5/credentials-issued", lambda: credentials(), actions=ISSUE),
+    Row("5/credentials-issued", credentials, actions=ISSUE),
     Row("5/credentials-good", lambda: credentials(Present(issued()))),
     Row("5/credentials-end-soon", lambda: credentials(Present(issued(days=20))), actions=ISSUE, says=("valid until 2026-12-20",)),
     Row("5/credentials-other-roles", lambda: credentials(Present(issued(roles=("os:reader",)))), actions=ISSUE, says=("os:reader",)),

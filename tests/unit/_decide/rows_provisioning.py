@@ -130,7 +130,7 @@ PROVISIONING: tuple[Row, ...] = (
     Row("9/no-pin", "9/6-no-pin", lambda: case.settled(case.worker(status={"maintenanceFingerprint": None})), "Pin"),
     Row("9/no-pin-and-restless", "9/6-no-pin", lambda: case.settled(case.worker(status={"maintenanceFingerprint": None}), "two"),
         "MaintenanceIdentityChanged"),
-    Row("9/record-twin-approved", "9/5-record-twin", lambda: twin(), "TwinIdentity"),
+    Row("9/record-twin-approved", "9/5-record-twin", twin, "TwinIdentity"),
     Row("9/record-twin-of-another-cluster", "9/5-record-twin", lambda: twin(clusterRef="other"), "TwinIdentity"),
     Row("9/record-twin-rejected", "9/5-record-twin", lambda: twin(approvalState="rejected"), "TwinIdentity"),
     Row("9/record-twin-sent", "9/5-record-twin", lambda: twin(approvalState="pending", status=STORED), "TwinIdentity"),
