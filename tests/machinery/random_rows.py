@@ -58,8 +58,6 @@ def known(contract: str, said: str) -> str:
 
 def base(contract: str, role: str) -> str:
     """What Talos's generator gives for that contract, from the vectors."""
-
-
     for line in (HERE / "generate.jsonl").read_text(encoding="utf-8").splitlines():
         row: Row = json.loads(line)
         if row["id"].endswith(f"/v{contract}/{role}/base") and row["machinery"].startswith(f"v{contract}."):
