@@ -9,11 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import uuid
+import weakref
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,8 +79,10 @@ class Project:
 
     def __post_init__(self) -> None:
         self.mark = uuid.uuid4().hex
-        self.temporary = self.folder / "tmp"
-        self.temporary.mkdir(parents=True)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        # Short, since ansible-core binds a Unix socket below it, and the path of one has at most 107 bytes.
+        self.temporary = Path(tempfile.mkdtemp(prefix="ich-"))
+        weakref.finalize(self, shutil.rmtree, self.temporary, ignore_errors=True)
 
     @property
     def store(self) -> Path:

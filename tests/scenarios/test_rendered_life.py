@@ -6,9 +6,11 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +18,11 @@ import pytest
 import yaml
 
 from tests.lab.control import Lab
-from tests.scenarios.playing import Project, lab_of, machine, network_of, tree_hash, writes
+from tests.scenarios.playing import Project, Run, lab_of, machine, network_of, tree_hash, writes
 from tests.scenarios.sending import cluster
+
+# One life for all tests of this file, which look at what it made; each can also run alone.
+pytestmark = pytest.mark.xdist_group("rendered-life")
 
 NETWORK = network_of(__name__)
 CONTROL_PLANE, WORKER = "prod-5a1f0c3e", "prod-7be2944d"
@@ -43,6 +48,7 @@ APPROVE = [{"name": f"Approve {name}", "ichor.talos.talos_machine_approval": {
 WRITE = [patch(name, **options) for name, options in PATCHES.items()]
 INFO = {"name": "Compare", "ichor.talos.talos_config_info": {"cluster": "prod"}}
 APPLY = {"name": "Apply", "ichor.talos.talos_maintenance_apply": {"machines": MACHINES}}
+CHECKED = [*RECORDS, *WRITE, *APPROVE, APPLY]
 
 
 @pytest.fixture(scope="module")
@@ -50,33 +56,51 @@ def lab() -> Iterator[Lab]:
     yield from lab_of(NODES)
 
 
+@dataclass(frozen=True)
+class Life:
+    """The runs that took the machines from records to running."""
+
+    checks: tuple[Run, Run]
+    written_by_checks: bool
+    records: Run
+    applied: Run
+    writes: dict[str, int]
+
+
 @pytest.fixture(scope="module")
 def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return Project(tmp_path_factory.mktemp("rendered") / "project")
+
+
+@pytest.fixture(scope="module")
+def life(lab: Lab, project: Project) -> Life:
+    project.play("cluster", [cluster(NETWORK)])
+    before, mark = tree_hash(project.store), lab.mark()
+    checks = (project.play("check", CHECKED, "--check"), project.play("check", CHECKED, "--check"))
+    written = tree_hash(project.store) != before or bool(writes(lab, mark))
+    records = project.play("records", [*RECORDS, *WRITE, *APPROVE, KEYS])
+    applied = project.run("ichor.talos.apply", "-e", json.dumps({
+        "ichor_machines": MACHINES, "ichor_bootstrap": CONTROL_PLANE, "ichor_store_path": str(project.store), "ichor_allow_loopback": True,
+        "ichor_timing": project.defaults["timing"]}))
+    return Life(checks, written, records, applied, lab.writes(accepted_only=True))
 
 
 def states(result: dict[str, Any]) -> dict[str, str]:
     return {entry["name"]: entry["reason"] for entry in result["configs"]}
 
 
-def test_a_check_run_plans_with_keys_that_do_not_exist_yet(lab: Lab, project: Project) -> None:
-    project.play("cluster", [cluster(NETWORK)])
-    before, mark = tree_hash(project.store), lab.mark()
-    first, second = (project.play("check", [*RECORDS, *WRITE, *APPROVE, APPLY], "--check") for unused in range(2))
+def test_a_check_run_plans_with_keys_that_do_not_exist_yet(life: Life) -> None:
+    first, second = life.checks
     assert ("GenerateSecrets", "prod") in first.steps and ("ApplyConfig", WORKER) in first.steps
     assert first["Apply"]["plan_id"] == second["Apply"]["plan_id"]
-    assert tree_hash(project.store) == before and writes(lab, mark) == []
+    assert not life.written_by_checks
 
 
-def test_running_machines_run_what_the_records_say(lab: Lab, project: Project) -> None:
-    made = project.play("records", [*RECORDS, *WRITE, *APPROVE, KEYS])
+def test_running_machines_run_what_the_records_say(life: Life, project: Project) -> None:
     assert (project.store / "secrets" / "prod.yaml").stat().st_mode & 0o777 == 0o600
-    assert made["Keys"]["changed"] is False  # the second time
-    applied = project.run("ichor.talos.apply", "-e", str({
-        "ichor_machines": MACHINES, "ichor_bootstrap": CONTROL_PLANE, "ichor_store_path": str(project.store), "ichor_allow_loopback": True,
-        "ichor_timing": project.defaults["timing"]}).replace("'", '"').replace("True", "true"))
-    assert sorted(applied.steps) == [("ApplyConfig", CONTROL_PLANE), ("ApplyConfig", WORKER), ("Bootstrap", CONTROL_PLANE)]
-    assert lab.writes(accepted_only=True) == {"ApplyConfiguration": 2, "Bootstrap": 1}
+    assert life.records["Keys"]["changed"] is False  # the second time
+    assert sorted(life.applied.steps) == [("ApplyConfig", CONTROL_PLANE), ("ApplyConfig", WORKER), ("Bootstrap", CONTROL_PLANE)]
+    assert life.writes == {"ApplyConfiguration": 2, "Bootstrap": 1}
     compared = project.play("compare", [INFO])
     assert states(compared["Compare"]) == {CONTROL_PLANE: "Converged", WORKER: "Converged"}
     assert all(entry["in_sync"] for entry in compared["Compare"]["configs"])
@@ -85,14 +109,14 @@ def test_running_machines_run_what_the_records_say(lab: Lab, project: Project) -
         assert secret not in compared.output and secret not in str(compared.tasks)
 
 
-def test_a_patch_that_cannot_render_is_refused_and_nothing_is_written(lab: Lab, project: Project) -> None:
+def test_a_patch_that_cannot_render_is_refused_and_nothing_is_written(life: Life, project: Project) -> None:
     before = tree_hash(project.store)
     refused = project.play("bad", [patch("bad", documents=BAD, machine_selector={"role": "worker"})], rc=2)["Patch bad"]
     assert refused["reason"] == "RenderFailed" and WORKER in refused["msg"] and CONTROL_PLANE not in refused["msg"]
     assert tree_hash(project.store) == before
 
 
-def test_the_same_patch_behind_the_module_holds_whom_it_selects(lab: Lab, project: Project) -> None:
+def test_the_same_patch_behind_the_module_holds_whom_it_selects(life: Life, lab: Lab, project: Project) -> None:
     path = project.store / "patches" / "bad.yaml"
     path.write_text(yaml.safe_dump({
         "apiVersion": "ichor.maesh.dev/v1alpha1", "kind": "TalosConfigPatch", "metadata": {"name": "bad"},
@@ -106,9 +130,10 @@ def test_the_same_patch_behind_the_module_holds_whom_it_selects(lab: Lab, projec
     # a patch that fails for another cause than itself is not refused
     assert project.play("other", [patch("harmless", documents=[{"machine": {"sysctls": {"a.b": "1"}}}])])["Patch harmless"]["changed"] is True
     path.unlink()
+    (project.store / "patches" / "harmless.yaml").unlink()
 
 
-def test_drift_is_exactly_what_was_changed(lab: Lab, project: Project) -> None:
+def test_drift_is_exactly_what_was_changed(life: Life, project: Project) -> None:
     run = project.play("drift", [
         patch("harmless", documents=[{"machine": {"sysctls": {"a.b": "2"}, "env": {"PASSWORD_OF_PROXY": "x1"}}}]), INFO,
         {"name": "Strict", "ignore_errors": True, "ichor.talos.talos_config_info": {"cluster": "prod", "fail_on": ["drift"]}}])
@@ -116,9 +141,10 @@ def test_drift_is_exactly_what_was_changed(lab: Lab, project: Project) -> None:
     for entry in run["Compare"]["configs"]:
         assert {(one["path"], one["running"]) for one in entry["differences"]} == {("machine.sysctls.[a.b]", None), ("machine.env.PASSWORD_OF_PROXY", None)}
     assert run["Strict"]["reason"] == "DriftFound"
+    (project.store / "patches" / "harmless.yaml").unlink()
 
 
-def test_credentials_from_the_bundle_are_taken_by_the_nodes(lab: Lab, project: Project) -> None:
+def test_credentials_from_the_bundle_are_taken_by_the_nodes(life: Life, project: Project) -> None:
     issue = {"name": "Issue", "ichor.talos.talos_credentials": {"kind": "talosconfig", "cluster": "prod", "path": "talosconfig"}}
     run = project.play("credentials", [issue, {**issue, "name": "Again"}, {
         "name": "Use", "ichor.talos.talos_config_info": {"machines": MACHINES, "talosconfig": "talosconfig"}}])
@@ -127,7 +153,7 @@ def test_credentials_from_the_bundle_are_taken_by_the_nodes(lab: Lab, project: P
     assert all(entry["compared"] for entry in run["Use"]["configs"])
 
 
-def test_a_vaulted_bundle_works_like_one_in_clear(lab: Lab, project: Project) -> None:
+def test_a_vaulted_bundle_works_like_one_in_clear(life: Life, project: Project) -> None:
     password = project.folder / "password"
     password.write_text("words of the vault\n", encoding="utf-8")
     path = project.store / "secrets" / "prod.yaml"

@@ -72,7 +72,7 @@ def needles() -> list[bytes]:
 def places(project: Project, apart: set[Path]) -> Iterator[tuple[str, bytes]]:
     """Whatever a run leaves or shows: files of all temporary folders, the store, output, results, command lines, environments."""
     # Where Python puts the socket's folder when the usual path is too long, beside the folders of the run itself.
-    folders = [project.folder, *Path("/tmp").glob("ichor-*"), Path("/dev/shm")]
+    folders = [project.folder, project.temporary, *Path("/tmp").glob("ichor-*"), Path("/dev/shm")]
     for folder in folders:
         for path in folder.rglob("*"):
             if path not in apart and path.is_file():

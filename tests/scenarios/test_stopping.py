@@ -74,8 +74,8 @@ def test_a_run_that_is_stopped_in_the_middle_of_a_send(lab: Lab, project: Projec
     # It waits until the stopped one cannot be sending any more, and says so.
     project.defaults["timing"] |= {"apply": FRESH, "sending_fresh": FRESH}
     again = project.play("again", [apply_task(config_file="cp.yaml")], rc=None)
-    while again["Apply"].get("waiting_for") and not again["Apply"].get("failed"):
+    while again["Apply"]["reason"] == "SendingUnconfirmed" and again.rc:
         again = project.play("again", [apply_task(config_file="cp.yaml")], rc=None)
-    assert not again["Apply"].get("failed"), again.output
+    assert again.rc == 0, again.output
     assert len(lab.log(since=mark, event="call", rpc=APPLY)) <= 1
     assert lab.writes(accepted_only=True) == {"ApplyConfiguration": 1}

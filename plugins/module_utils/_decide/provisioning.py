@@ -335,7 +335,7 @@ GATES: tuple[Gate, ...] = (
          and sending.by != seen.holder,
          lambda seen, now: refuse(seen, "9/10-sent-by-other", "SendingUnconfirmed",
                                   f"Another run is sending to this machine, or stopped while it did, less than {seen.sending_fresh:g} s ago.",
-                                  f"Run this again in {seen.sending_fresh + 30:g} s.")),
+                                  f"Run this again in {seen.sending_fresh:g} s.")),
     Gate("9/10-counts-as-stored", _counts_as_stored,
          lambda seen, now: Follow("No answer came to an earlier send, and it counts as stored; follow it with talos_stage.",
                                   "9/10-counts-as-stored", settle=True),
