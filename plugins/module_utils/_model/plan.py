@@ -68,6 +68,8 @@ class Step:
     target: Target
     why: str = field(metadata={"plan": "skip"})
     waits_for: tuple[Wait, ...] = field(default=(), kw_only=True, metadata={"plan": "skip"})
+    #: Carried out under the lock of its cluster, one machine after the other (section 13).
+    locked: bool = field(default=False, kw_only=True, metadata={"plan": "skip"})
 
     def canonical(self) -> dict[str, Json]:
         """The step as it enters the plan's id."""
