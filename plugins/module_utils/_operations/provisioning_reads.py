@@ -23,6 +23,7 @@ from .._model.plan import Target
 from .._model.ports import Ports
 from .._model.timing import Timing
 from .node_reads import read_certificate, read_maintenance, read_members, read_running
+from .pass_store import PassStore
 from .rendering import Renderer, brought
 from .record_reads import MachineView, address_of, credentials_for, need_store, read_machine, rules_for
 
@@ -73,6 +74,10 @@ class Surroundings:
     renderer: Renderer | None = None
     #: The records that this task sends to.
     names: tuple[str, ...] = ()
+    #: Whether a change may reboot a running machine.
+    allow_reboot: bool = True
+    #: The cluster whose etcd a person gave up by typing its name (section 12), or ''.
+    discard_etcd: str = ""
 
     def rendered(self, job: Job) -> Job:
         """The job with its configuration, where that is to be rendered from the records. Raises TalosError `RecordNotFound`."""
@@ -104,6 +109,10 @@ def begin(around: Surroundings, job: Job, beside: tuple[tuple[str, str], ...], a
 
 def _same_address(around: Surroundings, view: MachineView) -> tuple[str, ...]:
     """Other machines of this task that are dialled where this one is."""
+    if isinstance(around.ports.store, PassStore):
+        with suppress(TalosError):
+            return tuple(name for name in around.ports.store.dialled_at(dial_endpoint(view.machine)) if name != view.machine.name)
+        return ()
     found = []
     for other in view.everybody:
         if other.name in around.names and other.name != view.machine.name:

@@ -18,6 +18,7 @@ from .._model.observed import Observed, Present, Unknown
 from .._model.ports import Ports, Store
 from .._model.plan import Target
 from .._model.records import CLUSTER, MACHINE, JsonMap, Record, text_at
+from .pass_store import PassStore
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ def read_machine(store: Store, name: str) -> MachineView:
                          "Check the name; talos_machine_info lists the machines.")
     cluster = store.get(CLUSTER, cluster_of(machine))
     everybody = store.list(MACHINE).records
-    return MachineView(machine, cluster, in_cluster(everybody, cluster_of(machine)), everybody)
+    siblings = store.machines_of(cluster_of(machine)) if isinstance(store, PassStore) else in_cluster(everybody, cluster_of(machine))
+    return MachineView(machine, cluster, siblings, everybody)
 
 
 def address_of(view: MachineView, allow_loopback: bool) -> Observed[Endpoint]:

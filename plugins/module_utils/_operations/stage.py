@@ -9,26 +9,21 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from .._decide.following import Following, Life, is_settled, with_life, with_reading
-from .._decide.lock import disruption_of
-from .._decide.stage import CONVERGED, FOLLOWED, asks_insecurely, kind_of, life_of
-from .._model.credentials import Credentials
+from .._decide.following import Life, is_settled
+from .._decide.stage import life_of
 from .._model.errors import TalosError
 from .._model.identity import Identity
-from .._model.machine import cluster_of, identity_of
+from .._model.machine import cluster_of
 from .._model.observations import Endpoint
-from .._model.observed import Observed, Present
 from .._model.outcome import MachineRow, Outcome
 from .._model.plan import Plan, Refusal, Target, Wait
 from .._model.ports import Gate, Ports
-from .._model.records import Record
 from .._model.timing import Timing
-from .disruption import end_if_over
-from .life_reads import look, static_endpoints
+from .followed import end_own_disruption, look_by_record
+from .life_reads import look
 from .machine_effects import Effects
-from .record_reads import MachineView, address_of, credentials_for, need_store, read_machine, rules_for
+from .record_reads import credentials_for, need_store, rules_for
 from .selecting import selected
-from .stored import count_as_stored
 from .teller import Teller
 
 #: How many machines are looked at at once.
@@ -121,44 +116,12 @@ class _Follower:
 
     async def _look_by_record(self) -> _Seen:
         request, ports = self._request, self._ports
-        view = read_machine(need_store(ports), self._record)
-        machine, cluster = view.machine, cluster_of(view.machine)
-        address = address_of(view, request.allow_loopback)
-        if not isinstance(address, Present):
-            raise TalosError("EndpointRefused", getattr(address, "message", ""), "Edit spec.endpoint with talos_machine.")
-        credentials = credentials_for(ports, cluster, view.cluster)
-        following = await look(ports, address.value, credentials, identity_of(machine), request.timing, machine=machine, cluster=view.cluster,
-                               insecurely=asks_insecurely(machine), static=static_endpoints(machine, address.value.port))
-        life = life_of(following, ports.clock.now())
-        machine = self._write(view, following, life)
+        seen = await look_by_record(ports, self._record, request.timing, self._effects, request.allow_loopback)
+        life, machine = seen.life, seen.machine
         settled = life.wrong or is_settled(life, machine, request.until_running) or life.rule.startswith(("9/never-sent", "9/pending", "9/rejected"))
-        if life.joined and view.cluster is not None:
-            settled = settled and await self._end_disruption(view, address.value, credentials)
-        return _Seen(self._name, cluster, life, settled=settled)
-
-    def _write(self, view: MachineView, following: Following, life: Life) -> Record:
-        machine, now = view.machine, self._ports.clock.now()
-        if life.unread:
-            return machine
-        kind = kind_of(machine, isinstance(following.answer, Present) and not life.wrong)
-        if kind == CONVERGED:
-            return self._effects.status(machine, lambda status: with_reading(status, life))
-        if kind != FOLLOWED:
-            return machine
-        if machine.status.get("sending") and not life.wrong and isinstance(following.answer, Present):
-            machine = count_as_stored(machine, self._effects)
-        machine = self._effects.status(machine, lambda status: with_life(status, life, machine, now))
-        if life.joined:
-            self._effects.event(machine, "Normal", "NodeJoined", life.message)
-        return machine
-
-    async def _end_disruption(self, view: MachineView, endpoint: Endpoint, credentials: Observed[Credentials]) -> bool:
-        """Whether this machine's own recorded disruption, if any, is over."""
-        disruption = disruption_of(view.cluster)
-        if view.cluster is None or disruption is None or disruption.machine != view.machine.name or not self._request.follow:
-            return True
-        after = await end_if_over(self._ports, view.cluster, endpoint, credentials, identity_of(view.machine), self._request.timing)
-        return disruption_of(after) is None
+        if life.joined and settled and request.follow:
+            settled = await end_own_disruption(ports, seen.view, request.timing, request.allow_loopback)
+        return _Seen(self._name, cluster_of(machine), life, settled=settled)
 
 
 def _refusal(request: Request, seen: _Seen, check: bool) -> Refusal | None:

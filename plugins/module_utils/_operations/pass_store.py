@@ -1,0 +1,141 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The store as many looks share it: each kind is listed once a pass instead of once a machine (design law 12 without O(n²)).
+
+A machine's own record and its cluster's are always read anew; only who else there is comes from the listing. What is done under a
+lease is decided on the store itself, never on this.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+
+from .._model.approval import approval_state, was_sent
+from .._model.errors import TalosError
+from .._model.machine import cluster_of, dial_endpoint
+from .._model.observations import Endpoint
+from .._model.ports import Leases, Store
+from .._model.records import MACHINE, Event, JsonMap, Listing, Record, Ref
+
+
+class PassStore:
+    """Implements the port `Store` over another one. `renew` forgets the listings, so that the next pass reads them again."""
+
+    def __init__(self, inner: Store) -> None:
+        self._inner = inner
+        self._listed: dict[str, Listing] = {}
+        self._machines: dict[str, Record] = {}
+        self._everybody: tuple[Record, ...] | None = None
+        self._clusters: dict[str, tuple[Record, ...]] = {}
+        self._addresses: dict[Endpoint, tuple[str, ...]] | None = None
+
+    def renew(self) -> None:
+        """Begin a pass."""
+        self._listed.clear()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._everybody, self._addresses = None, None
+        self._clusters.clear()
+
+    @property
+    def inner(self) -> Store:
+        """The store itself."""
+        return self._inner
+
+    @property
+    def description(self) -> str:
+        return self._inner.description
+
+    @property
+    def leases(self) -> Leases:
+        return self._inner.leases
+
+    # What is shared.
+
+    def list(self, kind: str) -> Listing:
+        """The listing of this pass, with what this run wrote since."""
+        if kind not in self._listed:
+            self._listed[kind] = self._inner.list(kind)
+            if kind == MACHINE:
+                self._machines = {record.name: record for record in self._listed[kind].records}
+                self._forget()
+        if kind != MACHINE:
+            return self._listed[kind]
+        if self._everybody is None:
+            self._everybody = tuple(self._machines.values())
+            self._listed[kind] = replace(self._listed[kind], records=self._everybody)
+        return self._listed[kind]
+
+    def machines_of(self, cluster: str) -> tuple[Record, ...]:
+        """All machines of one cluster, grouped once a pass."""
+        everybody = self.list(MACHINE).records
+        if not self._clusters:
+            grouped: dict[str, list[Record]] = {}
+            for machine in everybody:
+                grouped.setdefault(cluster_of(machine), []).append(machine)
+            self._clusters = {name: tuple(machines) for name, machines in grouped.items()}
+        return self._clusters.get(cluster, ())
+
+    def dialled_at(self, endpoint: Endpoint) -> tuple[str, ...]:
+        """The approved machines that are dialled at this address and were sent nothing yet."""
+        if self._addresses is None:
+            found: dict[Endpoint, tuple[str, ...]] = {}
+            for machine in self.list(MACHINE).records:
+                if approval_state(machine) != "approved" or was_sent(machine):
+                    continue
+                try:
+                    address = dial_endpoint(machine)
+                except TalosError:
+                    continue
+                found[address] = (*found.get(address, ()), machine.name)
+            self._addresses = found
+        return self._addresses.get(endpoint, ())
+
+    def _wrote(self, record: Record) -> Record:
+        if record.kind == MACHINE and MACHINE in self._listed:
+            if record.name not in self._machines:
+                self._listed.pop(MACHINE)
+            self._machines[record.name] = record
+            self._forget()
+        elif record.kind != MACHINE:
+            self._listed.pop(record.kind, None)
+        return record
+
+    # What goes through.
+
+    def get(self, kind: str, name: str) -> Record | None:
+        return self._inner.get(kind, name)
+
+    def create(self, record: Record) -> Record:
+        return self._wrote(self._inner.create(record))
+
+    def update(self, record: Record, spec: JsonMap, *, annotations: Mapping[str, str] | None = None,
+               labels: Mapping[str, str] | None = None, override: bool = False) -> Record:
+        return self._wrote(self._inner.update(record, spec, annotations=annotations, labels=labels, override=override))
+
+    def patch_status(self, ref: Ref, uid: str, change: Callable[[dict[str, object]], dict[str, object]], *,
+                     expect: Record | None = None) -> Record:
+        return self._wrote(self._inner.patch_status(ref, uid, change, expect=expect))
+
+    def delete(self, record: Record) -> None:
+        self._inner.delete(record)
+        self.renew()
+
+    def record_event(self, event: Event) -> None:
+        self._inner.record_event(event)
+
+    def events(self, ref: Ref | None = None) -> tuple[Event, ...]:
+        return self._inner.events(ref)
+
+    def bundle(self, name: str) -> bytes:
+        return self._inner.bundle(name)
+
+    def bundle_form(self, name: str) -> str:
+        return self._inner.bundle_form(name)
+
+    def write_bundle(self, name: str, data: bytes, *, replace: bool = False) -> None:
+        self._inner.write_bundle(name, data, replace=replace)
