@@ -16,6 +16,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 
+from .._model.record_uid import record_uid
 from .._model.records import Json, Record, Ref, dig, text_at
 
 
@@ -27,8 +28,6 @@ class Overlay:
 
     def write(self, records: Iterable[Record], deleted: Iterable[Ref]) -> None:
         """Keep what the plan of this task would leave behind."""
-        from .._model.record_uid import record_uid  # it brings the schemas, which not every module needs
-
         for record in records:
             uid = record.uid or record_uid(record.kind, record.name, record.spec)
             self._put(record.ref, asdict(replace(record, uid=uid)))

@@ -7,7 +7,6 @@
 from __future__ import annotations
 
 from .._model.ports import Store
-from .._store import opening
 from .run import Setting
 
 
@@ -22,6 +21,8 @@ def create_store(setting: Setting) -> Store:
 
 
 def _open(setting: Setting, create: bool) -> Store:
+    from .._store import opening  # only now, since a module may do without a store
+
     options = setting.options
     renewal = options.timing().lock_renewal if "timing" in options else None
     if renewal is None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 import hashlib
 import json
 
+from .identity import canonical_mac, canonical_uuid
 from .records import BACKUP, CONFIG_PATCH, MACHINE, RECLAIM, Json, JsonMap, dig
-from .schema_rules import canonical_identity
 
 
 def record_uid(kind: str, name: str, spec: JsonMap) -> str:
@@ -30,6 +30,19 @@ def record_uid(kind: str, name: str, spec: JsonMap) -> str:
     elif kind in (CONFIG_PATCH, BACKUP):
         own = dig(spec, "clusterRef")
     return _digest([kind, name, own])
+
+
+def canonical_identity(identity: Json) -> tuple[str, str, tuple[str, ...]]:
+    """UUID, serial and MACs of a record's `spec.identity` in canonical form, for comparing (section 6)."""
+    if not isinstance(identity, dict):
+        return "", "", ()
+    uuid, serial, macs = identity.get("uuid"), identity.get("serial"), identity.get("macs")
+    listed = macs if isinstance(macs, list) else []
+    return (
+        canonical_uuid(uuid) if isinstance(uuid, str) else "",
+        serial.strip() if isinstance(serial, str) else "",
+        tuple(sorted({canonical_mac(mac) or mac for mac in listed if isinstance(mac, str)})),
+    )
 
 
 def unresolved_uid(kind: str, name: str) -> str:

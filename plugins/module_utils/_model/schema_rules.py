@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Union
 
 from .approval import approval_state, status_missing, was_sent
-from .identity import canonical_mac, canonical_uuid
+from .record_uid import canonical_identity
 from .records import BACKUP, CLUSTER, MACHINE, RECLAIM, Json, Record, dig
 from .schema_types import Problem, dotted
 
@@ -182,16 +182,3 @@ def _same(path: Steps, old: Json, new: Json) -> bool:
     if path == ("spec", "identity"):
         return canonical_identity(old) == canonical_identity(new)
     return old == new
-
-
-def canonical_identity(identity: Json) -> tuple[str, str, tuple[str, ...]]:
-    """UUID, serial and MACs of a record's `spec.identity` in canonical form, for comparing (section 6)."""
-    if not isinstance(identity, dict):
-        return "", "", ()
-    uuid, serial, macs = identity.get("uuid"), identity.get("serial"), identity.get("macs")
-    listed = macs if isinstance(macs, list) else []
-    return (
-        canonical_uuid(uuid) if isinstance(uuid, str) else "",
-        serial.strip() if isinstance(serial, str) else "",
-        tuple(sorted({canonical_mac(mac) or mac for mac in listed if isinstance(mac, str)})),
-    )

@@ -15,7 +15,7 @@ from .._model.errors import TalosError
 from .._model.observations import Certificate, Endpoint
 from .certificates import is_talos_issued
 from .failures import failed, tls_reason
-from .resolve import Resolver
+from .resolve import Resolver, socket_address
 from .tls import TlsConnection
 
 Accept = Callable[[Certificate], None]
@@ -70,12 +70,6 @@ async def start_tls(endpoint: Endpoint, sock: socket.socket, context: ssl.SSLCon
         sock.close()
         raise
     return connection
-
-
-def socket_address(address: str, port: int) -> tuple[socket.AddressFamily, tuple[object, ...]]:
-    """Family and address for `connect` of a literal address; asks no resolver."""
-    found = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV)[0]
-    return found[0], found[4]
 
 
 async def connect(endpoint: Endpoint, addresses: tuple[str, ...]) -> socket.socket:

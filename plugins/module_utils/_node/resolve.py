@@ -76,6 +76,12 @@ def literal_address(host: str) -> str:
         return ""
 
 
+def socket_address(address: str, port: int) -> tuple[socket.AddressFamily, tuple[object, ...]]:
+    """Family and address for `connect` of a literal address; asks no resolver."""
+    found = socket.getaddrinfo(address, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST | socket.AI_NUMERICSERV)[0]
+    return found[0], found[4]
+
+
 async def _getaddrinfo(host: str, port: int) -> tuple[str, ...]:
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[tuple[str, ...]] = loop.create_future()

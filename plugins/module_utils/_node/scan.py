@@ -13,19 +13,17 @@ from __future__ import annotations
 import asyncio
 import errno
 import socket
-import ssl
 from collections import deque
-from collections.abc import AsyncIterator, Coroutine, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from typing import Protocol
 
 from .._model.errors import TalosError
 from .._model.observations import Endpoint, Probe
 from . import open_files
-from .dial import socket_address
 from .failures import SAYINGS, tls_reason
 from .neighbours import Neighbours, read_neighbours
 from .poller import new_poller
-from .probing import identify, probe
-from .resolve import Resolver, literal_address
+from .resolve import Resolver, literal_address, socket_address
 from .screen import Screen
 
 #: Seconds that the kernel goes on asking for the hardware address of a silent neighbour: three requests, one a second.
@@ -40,15 +38,24 @@ _SLICE = 0.005
 _TRY_AGAIN = (errno.ENOBUFS, errno.EAGAIN, errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL)
 
 
-async def scan(targets: Sequence[Endpoint], resolver: Resolver, context: ssl.SSLContext, *, rate: float, unresolved: int,
+class Handshakes(Protocol):
+    """Who speaks with what answers."""
+
+    async def probe(self, endpoint: Endpoint, timeout: float) -> Probe: ...
+
+    async def identify(self, endpoint: Endpoint, sock: socket.socket, timeout: float) -> Probe: ...
+
+
+async def scan(targets: Sequence[Endpoint], resolver: Resolver, handshakes: Callable[[], Handshakes], *, rate: float, unresolved: int,
                timeout: float) -> AsyncIterator[Probe]:
     """One Probe for each target, as they arrive.
 
+    `handshakes` gives what the first answer needs, and is not asked before there is one;
     `rate`: new connections a second, 0 for as many as go; `unresolved`: fewer neighbours than this are without an answer at
     once (0: no limit but that of open files, which always holds); `timeout`: seconds for a connect, and again for the
     handshake of an open port.
     """
-    run = _Scan(targets, resolver, context, rate, unresolved, timeout)
+    run = _Scan(targets, resolver, handshakes, rate, unresolved, timeout)
     work = asyncio.ensure_future(run.work())
     try:
         while not (work.done() and not run.found):
@@ -64,12 +71,12 @@ async def scan(targets: Sequence[Endpoint], resolver: Resolver, context: ssl.SSL
 class _Scan:
     """The state of one scan."""
 
-    def __init__(self, targets: Sequence[Endpoint], resolver: Resolver, context: ssl.SSLContext, rate: float, unresolved: int,
-                 timeout: float) -> None:
+    def __init__(self, targets: Sequence[Endpoint], resolver: Resolver, handshakes: Callable[[], Handshakes], rate: float,
+                 unresolved: int, timeout: float) -> None:
         self.found: deque[Probe] = deque()
         self._targets = targets
         self._resolver = resolver
-        self._context = context
+        self._speaker = handshakes
         self._rate = rate
         self._timeout = timeout
         self._most = max(1, open_files.room() - HANDSHAKES * 2)
@@ -251,11 +258,10 @@ class _Scan:
     async def _identify(self, endpoint: Endpoint, sock: socket.socket) -> None:
         try:
             async with self._slots:
-                end = self._loop.time() + self._timeout
-                self._tell(await identify(endpoint, sock, self._context, end, self._timeout))
+                self._tell(await self._speaker().identify(endpoint, sock, self._timeout))
         finally:
             sock.close()
 
     async def _named(self, endpoint: Endpoint) -> None:
         async with self._slots:
-            self._tell(await probe(endpoint, self._resolver, self._context, self._timeout))
+            self._tell(await self._speaker().probe(endpoint, self._timeout))

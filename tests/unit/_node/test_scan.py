@@ -11,6 +11,8 @@ import contextlib
 import ipaddress
 import os
 import socket
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -258,3 +260,29 @@ def test_the_other_poller_does_the_same():
     made.close()
     here.close()
     there.close()
+
+
+SILENT = """
+import asyncio, socket, sys
+from ansible_collections.ichor.talos.plugins.module_utils._model.dialling import DialRules
+from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Endpoint
+from ansible_collections.ichor.talos.plugins.module_utils._node.nodes import TalosNodes
+
+async def scan(port):
+    nodes = TalosNodes(rules=(DialRules(allow_loopback=True),))
+    found = [probe async for probe in nodes.scan([Endpoint("127.0.0.1", port)], rate=0, unresolved=0, timeout=5)]
+    await nodes.close()
+    return found
+
+with socket.create_server(("127.0.0.1", 0)) as server:
+    port = server.getsockname()[1]
+(found,) = asyncio.run(scan(port))
+print(found.kind, sorted({"grpc", "cryptography", "google.protobuf", "yaml"} & sys.modules.keys()))
+"""
+
+
+def test_a_scan_that_nothing_answers_imports_none_of_what_an_answer_needs() -> None:
+    """The first packets do not wait for the libraries, which take as long to import as all of Ansible."""
+    done = subprocess.run([sys.executable, "-c", SILENT], capture_output=True, text=True, timeout=120, check=True,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    assert done.stdout.split(maxsplit=1) == ["NotListening", "[]\n"]
