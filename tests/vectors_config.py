@@ -6,7 +6,7 @@
 Kinds of rows, by file: generate.jsonl, patch.jsonl, validate.jsonl, scalars.jsonl; a file that is not there is passed over.
 A line per failing row, then one line of counts a file; the exit code is 0 only when all rows pass, and 2 where there is no row at all.
 
-What counts as equal: the bytes, for scalars. For configurations the bytes too, in the quoting of the row's Talos version, and where
+What counts as equal: the bytes, for scalars (but for the indentation told before a block, which Talos's encoder tells wrongly in lists and so cannot read). For configurations the bytes too, in the quoting of the row's Talos version, and where
 these differ (rows with comments, which another encoder of Talos's writes) no difference by the semantic comparison that the product
 uses for drift. For refusals the kind of the refusal. For validation the very text of Talos's errors and warnings.
 
@@ -156,7 +156,13 @@ def check_scalar(row: Row, directory: Path) -> str:
         return "" if row.get("error") else f"refused: {error}"
     if row.get("error"):
         return "accepted, Talos refuses"
-    return "" if got == row["output"] else f"wrote {got!r}, expected {row['output']!r}"
+    return "" if got == row["output"] or _hint_alone(row["output"], got, version) else f"wrote {got!r}, expected {row['output']!r}"
+
+
+def _hint_alone(expected: str, got: str, version: str) -> bool:
+    """Whether the two differ by nothing but the indentation that is told before a block, and `got` is the one that reads back."""
+    blocks = re.compile(r"(?m)\|\d?(?=[-+]?$)")
+    return blocks.sub("|", expected) == blocks.sub("|", got) and documents.load(got, version).text(version) == got
 
 
 CHECKS: dict[str, Callable[[Row, Path], str]] = {

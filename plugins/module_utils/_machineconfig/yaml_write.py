@@ -46,7 +46,7 @@ def write(document: Any, dialect: str = NEWEST) -> str:
     elif isinstance(document, (list, tuple)) and document:
         _sequence(document, 0, "", out, dialect)
     else:
-        out.append(_scalar(document, 0, dialect) + "\n")
+        out.append(_scalar(document, 0, -4, dialect) + "\n")
     return "".join(out)
 
 
@@ -57,7 +57,7 @@ def _mapping(value: dict[str, Any], column: int, first: str, out: list[str], dia
     child = 4 * ((column + 4) // 4)
     for key, inner in value.items():
         simple = (key.isascii() and len(key) or len(key.encode("utf-8", "surrogatepass"))) <= _LONGEST_KEY and not _BREAKS.search(key)
-        key_text = quoted(key, dialect) if simple else _scalar(key, child, dialect)
+        key_text = quoted(key, dialect) if simple else _scalar(key, child, column, dialect)
         lead = f"{prefix}{key_text}:" if simple else f"{prefix}? {key_text}\n{pad}:"
         if isinstance(inner, dict) and inner:
             if simple:
@@ -72,7 +72,7 @@ def _mapping(value: dict[str, Any], column: int, first: str, out: list[str], dia
             else:
                 _sequence(inner, child, lead + " " * (child - column - 1), out, dialect)
         else:
-            out.append(f"{lead} {_scalar(inner, child, dialect)}\n")
+            out.append(f"{lead} {_scalar(inner, child, column, dialect)}\n")
         prefix = pad
 
 
@@ -85,17 +85,17 @@ def _sequence(value: list[Any] | tuple[Any, ...], column: int, first: str, out: 
         elif isinstance(inner, (list, tuple)) and inner:
             _sequence(inner, column + 2, prefix + "- ", out, dialect)
         else:
-            out.append(f"{prefix}- {_scalar(inner, column + 2, dialect)}\n")
+            out.append(f"{prefix}- {_scalar(inner, column + 2, column, dialect)}\n")
         prefix = pad
 
 
-def _scalar(value: Any, column: int, dialect: str) -> str:
-    """The text of a scalar or an empty collection; column: where the lines of a block go."""
+def _scalar(value: Any, column: int, parent: int, dialect: str) -> str:
+    """The text of a scalar or an empty collection; column: where the lines of a block go; parent: where what holds it begins."""
     if isinstance(value, str):
         if isinstance(value, Verbatim):
             return value
         if "\n" in value:
-            return _lines(value, column, dialect)
+            return _lines(value, column, column - parent, dialect)
         text = quoted(value, dialect)
         return _indent_breaks(text, column) if "\u2028" in text or "\u2029" in text else text
     if value is None:
@@ -121,13 +121,18 @@ def _moment(value: datetime.datetime) -> str:
     return text + ("Z" if offset in ("", "+0000") else f"{offset[:3]}:{offset[3:5]}")
 
 
-def _lines(value: str, column: int, dialect: str) -> str:
-    """A text with line breaks: a literal block where that can hold it, else double quotes."""
+def _lines(value: str, column: int, deeper: int, dialect: str) -> str:
+    """A text with line breaks: a literal block where that can hold it, else double quotes.
+
+    deeper: by how much its lines stand deeper than what holds it. Go-yaml writes 4 there, in a list too, where it is 2, and nothing
+    where empty lines come before the space; it cannot read that again. So this is the one place where the bytes are other than Talos's.
+    """
     if value.isspace() or value.endswith(" ") or re.search("[ ][\n\u2028\u2029]", value) or _NOT_PRINTABLE.search(value.replace("\t", "")):
         return _double(value)
     stripped = value[:-1] if value[-1] in "\n\u2028\u2029" else value
     chomp = "-" if stripped == value else "+" if not stripped or stripped[-1] in "\n\u2028\u2029" else ""
-    hint = "4" if value[0] == " " or value[0] in "\n\u2028\u2029" and dialect == "1.12" else ""
+    begins = value.lstrip("\n\u2028\u2029")[0]
+    hint = str(deeper) if begins == " " or begins != value[0] and dialect == "1.12" else ""
     body = _indent_breaks("\n" + (stripped if value[-1] == "\n" else value), column)
     return f"|{hint}{chomp}{body}"
 

@@ -31,6 +31,13 @@ def test_runner_fails_on_a_wrong_row(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "FAIL scalars.jsonl" in capsys.readouterr().out
 
 
+def test_a_text_that_talos_writes_and_cannot_read_is_written_readably() -> None:
+    before, after = 'version: ""\nmachine:\n    type: ""\n    token: ""\n    certSANs: []\n    env:\n        K: ', "\ncluster: null\n"
+    row = {"machinery": "v1.13.9", "config": 'machine:\n  env:\n    K: "\\n a"\n', "output": f"{before}|-\n\n             a{after}"}
+    assert CHECKS["scalars.jsonl"](row, HERE) == ""
+    assert "wrote" in CHECKS["scalars.jsonl"]({**row, "output": f"{before}|4-\n\n             b{after}"}, HERE)
+
+
 def test_a_row_that_breaks_is_a_failing_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "scalars.jsonl").write_text('{"id": "half"}\n', encoding="utf-8")
     assert main([str(tmp_path)]) == 1

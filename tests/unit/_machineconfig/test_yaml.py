@@ -91,6 +91,13 @@ DATA = st.dictionaries(TEXT.filter(lambda key: "\n" not in key), st.recursive(
     max_size=5)
 
 
+@pytest.mark.parametrize("value", ["\n0", " a\nb", "  a\nb\n", "\n\n x\ny"])
+@pytest.mark.parametrize("dialect", ["1.12", "1.13", "1.14"])
+def test_a_block_that_begins_with_a_space_or_a_line_break_reads_back_wherever_it_stands(value: str, dialect: str) -> None:
+    data = {"a": value, "list": [value, {"b": value, "c": [[value], {"d": [value]}]}], "x" * 130: value, "y" * 130: [value], "z" * 130: {"e": value}}
+    assert read(yaml_write.write(data, dialect)) == [data]
+
+
 @settings(max_examples=60, deadline=None)
 @given(DATA)
 def test_what_is_written_reads_back(data: dict[str, Any]) -> None:
