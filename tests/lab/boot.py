@@ -18,6 +18,8 @@ from typing import TYPE_CHECKING, Any
 from tests.lab import certificates, publish, sequences, specs
 from tests.lab.definitions import definitions
 from tests.lab.endpoint import GRACE_SECONDS, Endpoint
+from tests.lab.etcd_emulated import EmulatedEtcd
+from tests.lab.etcd_real import RealEtcd
 from tests.lab.etcd_service import EtcdService
 from tests.lab.events import Events
 from tests.lab.machineconfig import Config, ConfigError, load
@@ -49,7 +51,7 @@ class Boot:
         self.events = Events()
         self.resources = Resources(definitions(node.minor), node.now)
         self.services = Services(self.events, node.now, self.refresh_status)
-        self.etcd = EtcdService(self)
+        self.etcd: EtcdService = RealEtcd(self, node.world.etcd) if node.world.etcd is not None else EmulatedEtcd(self)
         self.node_known = False
         self.install_phase: str | None = None
         self.system_disk = node.storage.system_disk  # as this boot knows it; what an install has just written comes with the next
@@ -102,6 +104,7 @@ class Boot:
             self.endpoint.kill()
             self.node.observe()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.etcd.end()
 
     def over(self, outcome: str) -> None:
         if not self._over.done():

@@ -54,10 +54,15 @@ class Commands:
         await self.world.remove(node)
 
     async def do_nodes(self) -> list[dict[str, Any]]:
+        if self.world.etcd is not None:
+            await asyncio.gather(*(node.boot.etcd.look() for node in self.world.nodes.values() if node.boot is not None))
         return [node.state() for node in self.world.nodes.values()]
 
     async def do_state(self, node: str) -> dict[str, Any]:
-        return self._node(node).state()
+        found = self._node(node)
+        if found.boot is not None:
+            await found.boot.etcd.look()
+        return found.state()
 
     async def do_trace(self, node: str) -> list[Any]:
         """What a client could see of a node, change by change, with lab seconds."""
@@ -129,7 +134,8 @@ class Commands:
         if was and reboot:
             await found.power_off()
         if what == "disk":
-            found.storage = Storage(meta={})
+            found.storage.wipe_all()
+            found.storage = Storage()
         else:
             found.storage.wipe(what)
         found.note("wiped-behind-its-back", wipe=what)
@@ -267,7 +273,7 @@ class Commands:
             if running:
                 found.boot.etcd.start()
             else:
-                found.boot.etcd.stop()
+                await found.boot.etcd.stop()
                 found.boot.refresh()
 
     # -- the log

@@ -38,9 +38,12 @@ class Lab:
     @classmethod
     def start(
         cls, world: dict[str, Any] | str | None = None, speed: float = 1.0, log: str | None = None, timings: dict[str, float] | None = None,
-        python: str = sys.executable, oracle: str | None = None, seconds: float = 60.0,
+        python: str = sys.executable, oracle: str | None = None, seconds: float = 60.0, etcd: str | None = None, etcd_restore: str | None = None,
     ) -> Lab:
-        """Starts a lab process of its own and waits for its ready line. `world` is a description or the path of one."""
+        """Starts a lab process of its own and waits for its ready line. `world` is a description or the path of one.
+
+        `etcd` is the path of a program: the control planes have real members then.
+        """
         folder = tempfile.TemporaryDirectory(prefix="ichor-lab-")
         path = os.path.join(folder.name, "control")
         command = [python, "-m", "tests.lab", "--control", path, "--speed", str(speed)]
@@ -54,6 +57,10 @@ class Lab:
             command += ["--log", log]
         if oracle is not None:
             command += ["--oracle", oracle]
+        if etcd is not None:
+            command += ["--etcd", etcd, "--disks", os.path.join(folder.name, "disks")]
+        if etcd_restore is not None:
+            command += ["--etcd-restore", etcd_restore]
         for name, value in (timings or {}).items():
             command += ["--timing", f"{name}={value}"]
         errors = open(os.path.join(folder.name, "stderr"), "w+", encoding="utf-8")

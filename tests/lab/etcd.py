@@ -116,6 +116,34 @@ class EtcdData:
     cluster: Cluster
     member: int
 
+    def discard(self) -> None:
+        """The directory is deleted."""
+
+
+@dataclass(frozen=True)
+class MemberStatus:
+    """What a member says of itself; sizes in bytes."""
+
+    member: int
+    version: str
+    storage_version: str
+    size: int
+    size_in_use: int
+    leader: int
+    index: int
+    term: int
+    applied: int
+    learner: bool
+    errors: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Alarm:
+    """An alarm of a member; `kind` is 1 for no space, 2 for corruption."""
+
+    member: int
+    kind: int
+
 
 def _identifier() -> int:
     return secrets.randbits(63) | 1 << 62

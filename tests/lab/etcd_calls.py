@@ -6,11 +6,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from typing import TYPE_CHECKING, Any
 
 from tests.lab import etcd, status
-from tests.lab.etcd import Cluster, EtcdError
+from tests.lab.etcd import Alarm, EtcdError
 from tests.lab.machine_calls import need_control_plane
 from tests.lab.status import Refusal
 from tests.lab.wire import message
@@ -18,47 +17,18 @@ from tests.lab.wire import message
 if TYPE_CHECKING:
     from tests.lab.director import Context
 
-_NO_LEADER_AFTER = 1.5
 _CHUNK = 1024
-
-
-async def _own(context: Context) -> Cluster:
-    """The local member's cluster; waits for ever while etcd does not run here."""
-    while True:
-        data = context.node.storage.etcd
-        if data is not None and context.boot.etcd.running and data.member in data.cluster.members:
-            return data.cluster
-        await asyncio.sleep(0.02)
-
-
-async def _any(context: Context) -> Cluster:
-    """The cluster as any control plane answers for it."""
-    while True:
-        config = context.boot.active
-        found = context.node.world.etcd_cluster(config, context.node) if config is not None else None
-        if found is not None:
-            return found
-        await asyncio.sleep(0.02)
-
-
-async def _with_leader(context: Context, cluster: Cluster) -> None:
-    """Requests wait for a while for a new leader; then etcd says that there is none."""
-    loop = asyncio.get_running_loop()
-    start = loop.time()
-    patience = context.node.world.clock.real(_NO_LEADER_AFTER)
-    while not cluster.quorum():
-        if loop.time() - start > patience:
-            raise Refusal(status.UNKNOWN, etcd.NO_LEADER)
-        await asyncio.sleep(0.02)
 
 
 async def member_list(context: Context, request: Any) -> Any:
     need_control_plane(context, "member list")
-    cluster = await (_own(context) if request.query_local else _any(context))
-    await _with_leader(context, cluster)
+    try:
+        members = await context.boot.etcd.members(request.query_local)
+    except EtcdError as error:
+        raise Refusal(status.UNKNOWN, str(error)) from error
     answer = message("machine.EtcdMemberListResponse")()
     item = answer.messages.add()
-    for member in cluster.members.values():
+    for member in members:
         item.legacy_members.append(member.name)
         entry = item.members.add(id=member.id, hostname=member.name, is_learner=member.learner)
         entry.peer_urls.append(member.peer_url)
@@ -69,40 +39,50 @@ async def member_list(context: Context, request: Any) -> Any:
 
 async def etcd_status(context: Context, request: Any) -> Any:
     need_control_plane(context, "etcd status")
-    cluster = await _own(context)
-    cluster.quorum()
-    data = context.node.storage.etcd
-    assert data is not None
-    member = cluster.members[data.member]
+    try:
+        found = await context.boot.etcd.status()
+    except EtcdError as error:
+        raise Refusal(status.UNKNOWN, str(error)) from error
     answer = message("machine.EtcdStatusResponse")()
-    version = context.node.etcd_image.rpartition(":")[2].removeprefix("v")
     item = answer.messages.add().member_status
-    item.protocol_version, item.storage_version = version, version.rpartition(".")[0] + ".0"
-    item.db_size, item.db_size_in_use = 20480, 16384
-    item.leader, item.raft_index, item.raft_term, item.raft_applied_index = cluster.leader, cluster.index, cluster.term, cluster.index
-    item.is_learner, item.member_id = member.learner, member.id
+    item.protocol_version, item.storage_version = found.version, found.storage_version
+    item.db_size, item.db_size_in_use = found.size, found.size_in_use
+    item.leader, item.raft_index, item.raft_term, item.raft_applied_index = found.leader, found.index, found.term, found.applied
+    item.is_learner, item.member_id = found.learner, found.member
+    item.errors.extend(found.errors)
+    return answer
+
+
+async def _alarms(context: Context, disarm: bool) -> list[Alarm]:
+    try:
+        return await context.boot.etcd.alarms(disarm)
+    except EtcdError as error:
+        raise Refusal(status.UNKNOWN, str(error)) from error
+
+
+def _with_alarms(answer: Any, alarms: list[Alarm]) -> Any:
+    item = answer.messages.add()
+    for alarm in alarms:
+        item.member_alarms.add(member_id=alarm.member, alarm=alarm.kind)
     return answer
 
 
 async def alarm_list(context: Context, request: Any) -> Any:
     need_control_plane(context, "etcd alarm list")
-    await _own(context)
-    answer = message("machine.EtcdAlarmListResponse")()
-    answer.messages.add()
-    return answer
+    return _with_alarms(message("machine.EtcdAlarmListResponse")(), await _alarms(context, False))
 
 
 async def alarm_disarm(context: Context, request: Any) -> Any:
     need_control_plane(context, "etcd alarm disarm")
-    await _own(context)
-    answer = message("machine.EtcdAlarmDisarmResponse")()
-    answer.messages.add()
-    return answer
+    return _with_alarms(message("machine.EtcdAlarmDisarmResponse")(), await _alarms(context, True))
 
 
 async def defragment(context: Context, request: Any) -> Any:
     need_control_plane(context, "etcd defragment")
-    await _own(context)
+    try:
+        await context.boot.etcd.defragment()
+    except EtcdError as error:
+        raise Refusal(status.UNKNOWN, str(error)) from error
     answer = message("machine.EtcdDefragmentResponse")()
     answer.messages.add()
     return answer
@@ -110,14 +90,14 @@ async def defragment(context: Context, request: Any) -> Any:
 
 async def remove_member(context: Context, request: Any) -> Any:
     need_control_plane(context, "etcd remove member")
-    cluster = await _any(context)
-    await _with_leader(context, cluster)
     number = request.member_id
     try:
-        cluster.remove(number, cluster.leader)
+        await context.boot.etcd.remove(number)
     except EtcdError as error:
         if str(error) == etcd.MEMBER_NOT_FOUND:
             raise Refusal(status.NOT_FOUND, f"failed to remove member {number}: {error}") from error
+        if str(error) == etcd.NO_LEADER:
+            raise Refusal(status.UNKNOWN, str(error)) from error
         raise Refusal(status.UNKNOWN, f"failed to remove member: failed to remove member {number}: {error}") from error
     context.node.note("etcd-member-removed", member=f"{number:016x}")
     answer = message("machine.EtcdRemoveMemberByIDResponse")()
@@ -138,31 +118,29 @@ async def leave(context: Context, request: Any) -> Any:
 
 async def forfeit(context: Context, request: Any) -> Any:
     need_control_plane(context, "etcd forfeit leadership")
-    boot = context.boot
-    await boot.until(lambda: boot.etcd.member_visible)
-    cluster = await _own(context)
-    data = context.node.storage.etcd
-    assert data is not None
-    others = [member for member in cluster.voters() if member.id != data.member]
+    try:
+        name = await context.boot.etcd.forfeit()
+    except EtcdError as error:
+        raise Refusal(status.UNKNOWN, f"failed to forfeit leadership: {error}") from error
     answer = message("machine.EtcdForfeitLeadershipResponse")()
-    if cluster.leader != data.member:
-        answer.messages.add()
-        return answer
-    if not others:
-        raise Refusal(status.UNKNOWN, "failed to forfeit leadership: cannot forfeit leadership, only one member")
-    cluster.leader = others[0].id
-    cluster.term += 1
-    answer.messages.add(member=others[0].name)
+    answer.messages.add(**({"member": name} if name is not None else {}))
     return answer
 
 
 async def snapshot(context: Context, request: Any) -> None:
     need_control_plane(context, "etcd snapshot")
-    cluster = await _own(context)
-    content = etcd.snapshot(cluster)
-    for offset in range(0, len(content), _CHUNK):
-        context.send(message("common.Data")(bytes=content[offset:offset + _CHUNK]))
-        await context.flow()
+    rest = bytearray()
+    try:
+        async for piece in context.boot.etcd.snapshot():
+            rest += piece
+            while len(rest) >= _CHUNK:
+                context.send(message("common.Data")(bytes=bytes(rest[:_CHUNK])))
+                del rest[:_CHUNK]
+                await context.flow()
+    except EtcdError as error:
+        raise Refusal(status.UNKNOWN, str(error)) from error
+    if rest:
+        context.send(message("common.Data")(bytes=bytes(rest)))
 
 
 async def recover(context: Context, request: Any) -> Any:

@@ -156,6 +156,10 @@ class Config:
         """What tells one etcd cluster's members from another's."""
         return str(((self.cluster.get("etcd") or {}).get("ca") or {}).get("crt") or "")
 
+    def etcd_authority(self) -> Authority | None:
+        """The CA that issues the certificates of etcd's members and clients."""
+        return _authority((self.cluster.get("etcd") or {}).get("ca"))
+
     @property
     def etcd_image(self) -> str:
         return str((self.cluster.get("etcd") or {}).get("image") or "")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
 
 from tests.lab import status
 from tests.lab.boot import Boot
@@ -55,6 +56,7 @@ class Node:
         if options:
             raise ValueError(f"node {name}: unknown keys {', '.join(sorted(options))}")
         self.director = Director(self)
+        self.folder = quote(name, safe="")  # of its disks, where something of them is real
         self._life: asyncio.Task[None] | None = None
         self._holds: dict[str, asyncio.Event] = {}
         self.trace: list[tuple[float, dict[str, Any]]] = []

@@ -45,7 +45,7 @@ async def bootstrap(context: Context, request: Any) -> Any:
         raise Refusal(status.FAILED_PRECONDITION, "bootstrap is not available yet")
     if node.storage.etcd is not None:
         raise Refusal(status.ALREADY_EXISTS, "etcd data directory is not empty")
-    boot.etcd.request_bootstrap(request.recover_etcd)
+    boot.etcd.request_bootstrap(request.recover_etcd, request.recover_skip_hash_check)
     node.note("bootstrap", recover=bool(request.recover_etcd))
     answer = message("machine.BootstrapResponse")()
     answer.messages.add()

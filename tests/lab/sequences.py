@@ -191,7 +191,7 @@ async def _go_down(boot: Boot, outcome: str, actor: str) -> None:
     events.task("stopAllServices", True, actor)
     await boot.node.hold("stop")
     await boot.sleep(boot.node.world.timings.stop)
-    boot.etcd.stop()
+    await boot.etcd.stop()
     for name in ("syslogd", "udevd", "auditd"):
         boot.services.stop(name)
     with contextlib.suppress(asyncio.TimeoutError):
@@ -203,7 +203,7 @@ async def _stop_services(boot: Boot, actor: str) -> None:
     events = boot.events
     events.phase("stopServices", True, actor)
     events.task("stopServicesForUpgrade", True, actor)
-    boot.etcd.stop()
+    await boot.etcd.stop()
     for name in ("trustd", "kubelet", "cri"):
         boot.services.stop(name)
     events.task("stopServicesForUpgrade", False, actor)

@@ -63,15 +63,21 @@ class Storage:
         elif label == "EPHEMERAL":
             self.ephemeral, self.upload = False, None
             if "ETCD" not in self.extra:
-                self.etcd = None
+                self.drop_etcd()
         elif label == "ETCD":
-            self.etcd = None
+            self.drop_etcd()
             self.extra.discard(label)
         elif label == "META":
             self.meta.clear()
             self.system_disk = None
         else:
             self.extra.discard(label)
+
+    def drop_etcd(self) -> None:
+        """Deletes etcd's data directory."""
+        if self.etcd is not None:
+            self.etcd.discard()
+            self.etcd = None
 
     def wipe_all(self) -> None:
         for label in ("STATE", "EPHEMERAL", "ETCD", *EXTRA_VOLUMES, "META"):

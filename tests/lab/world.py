@@ -20,6 +20,7 @@ from tests.lab.certificates import Authority, certificate_pem
 from tests.lab.clock import Clock
 from tests.lab.connection import SILENCE_SECONDS
 from tests.lab.etcd import Cluster
+from tests.lab.etcd_real import EtcdPrograms
 from tests.lab.machineconfig import Config
 from tests.lab.node import Node
 from tests.lab.oracle import Oracle
@@ -56,7 +57,10 @@ class Timings:
 class World:
     """The lab's world. `speed` divides every wait; client deadlines stay real."""
 
-    def __init__(self, speed: float = 1.0, log: TextIO | None = None, timings: Mapping[str, float] | None = None, oracle: str | None = None) -> None:
+    def __init__(
+        self, speed: float = 1.0, log: TextIO | None = None, timings: Mapping[str, float] | None = None, oracle: str | None = None,
+        etcd: EtcdPrograms | None = None,
+    ) -> None:
         self.clock = Clock(speed)
         self.log = CallLog(self.clock.now, log)
         known = {item.name for item in fields(Timings)}
@@ -67,6 +71,7 @@ class World:
         self.nodes: dict[str, Node] = {}
         self.silence_seconds = SILENCE_SECONDS
         self.oracle = Oracle(oracle) if oracle else None
+        self.etcd = etcd  # None: emulated
         self._members: dict[int, str] = {}
         self._cut: set[frozenset[str]] = set()
 
@@ -90,6 +95,7 @@ class World:
     async def remove(self, name: str) -> None:
         node = self.nodes.pop(name)
         await node.power_off()
+        node.storage.wipe_all()
 
     async def close(self) -> None:
         for node in list(self.nodes.values()):
