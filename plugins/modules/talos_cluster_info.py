@@ -1,0 +1,352 @@
+#!/usr/bin/python
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+from __future__ import annotations
+
+DOCUMENTATION = r"""
+module: talos_cluster_info
+short_description: Show clusters, their machines in numbers, and who holds their lock
+version_added: 0.1.0
+description:
+  - Shows the records of clusters with how many machines they have in which state, who holds the lock, what each approved control plane
+    says of etcd now, and what the cluster is doing, what it waits for and what to do next. Writes nothing.
+  - Nodes are read with authentication only.
+author:
+  - Ichor contributors (@ichor)
+extends_documentation_fragment:
+  - ichor.talos.attributes.info
+  - ichor.talos.options.store
+  - ichor.talos.options.cluster
+  - ichor.talos.options.credentials
+  - ichor.talos.options.timing
+  - ichor.talos.options.network
+options:
+  cluster:
+    description:
+      - Only this cluster. Without it, all clusters of the store.
+      - If not set, E(ICHOR_CLUSTER) is used.
+  read_nodes:
+    description:
+      - Whether to ask the control planes. With V(false) only the records are shown.
+    type: bool
+    default: true
+seealso:
+  - module: ichor.talos.talos_cluster
+  - module: ichor.talos.talos_machine_info
+"""
+
+EXAMPLES = r"""
+- name: What is the cluster doing
+  ichor.talos.talos_cluster_info:
+    cluster: prod
+  register: prod
+
+- name: Show it
+  ansible.builtin.debug:
+    msg: "{{ prod.clusters[0].doing.what }} {{ prod.clusters[0].doing.advice }}"
+
+- name: Only the records of all clusters
+  ichor.talos.talos_cluster_info:
+    read_nodes: false
+"""
+
+RETURN = r"""
+clusters:
+  description: The records, one entry a cluster.
+  returned: success
+  type: list
+  elements: dict
+  contains:
+    apiVersion:
+      description: Version of the schema.
+      type: str
+    kind:
+      description: Kind of the record.
+      type: str
+    metadata:
+      description: Name, labels, annotations, uid and generation.
+      type: dict
+    spec:
+      description: What people wrote.
+      type: dict
+    status:
+      description: What was observed.
+      type: dict
+    source:
+      description: Where the record lies.
+      type: str
+    machines:
+      description: How many machines it has.
+      type: dict
+      contains:
+        approval:
+          description: Numbers by V(approved), V(pending) and V(rejected).
+          type: dict
+        role:
+          description: Approved machines by role.
+          type: dict
+        stage:
+          description: Approved machines by the stage last seen.
+          type: dict
+        reason:
+          description: Approved machines by the reason of their condition Ready.
+          type: dict
+        ready:
+          description: How many approved machines are Ready.
+          type: int
+    lock:
+      description: The lock of the cluster.
+      type: dict
+      contains:
+        holder:
+          description: Who holds it; empty when nobody does.
+          type: str
+        purpose:
+          description: What for.
+          type: str
+        since:
+          description: Since when, in UTC.
+          type: str
+        no_lock:
+          description: Why this place cannot lock the store; empty where it can.
+          type: str
+    etcd:
+      description: What each approved control plane says of its own etcd member. Empty where none was asked.
+      type: list
+      elements: dict
+      contains:
+        machine:
+          description: Name of the machine.
+          type: str
+        answers:
+          description: Whether its etcd answered.
+          type: bool
+        member:
+          description: Whether it is a voting member that sees a leader; null where it did not answer.
+          type: bool
+        leader:
+          description: Whether it is the leader.
+          type: bool
+        learner:
+          description: Whether it still learns.
+          type: bool
+        db_size:
+          description: Size of its database, in bytes.
+          type: int
+        reason:
+          description: Why it could not be read.
+          type: str
+        message:
+          description: The same as a sentence.
+          type: str
+    doing:
+      description: What it is doing.
+      type: dict
+      contains:
+        what:
+          description: What it is doing, in one sentence.
+          type: str
+        since:
+          description: Since when, where that is known.
+          type: str
+        waiting_for:
+          description: What it waits for.
+          type: str
+        advice:
+          description: What to do now.
+          type: str
+broken:
+  description: Records that cannot be read, each with C(name), C(source), C(line) and C(message).
+  returned: success
+  type: list
+  elements: dict
+reason:
+  description: A stable word for what the task came to, empty when there is nothing to say.
+  returned: always
+  type: str
+  sample: PlanChanged
+msg:
+  description: What happened, in one sentence, with what to do in a second one when something is wrong.
+  returned: always
+  type: str
+  sample: 1 of 1 step done.
+plan:
+  description: The steps that the present observation calls for, in order.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    id:
+      description: Stable name of this very step.
+      type: str
+    action:
+      description: What is done.
+      type: str
+    target:
+      description: The record or machine that it is done to.
+      type: str
+    why:
+      description: Why the step is called for.
+      type: str
+    disruption:
+      description: What the step interrupts, one of V(none), V(drain), V(reboot) and V(wipe).
+      type: str
+    reversible:
+      description: Whether the step can be taken back.
+      type: bool
+    waits_for:
+      description: What has to happen before the step is done.
+      type: list
+      elements: str
+plan_id:
+  description: Hash of the plan. Equal plans have equal ids.
+  returned: always
+  type: str
+machines:
+  description: The machines that the task looked at.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    name:
+      description: Name of the record, or the address of a machine without one.
+      type: str
+    cluster:
+      description: Name of its cluster.
+      type: str
+    stage:
+      description: Stage of its life, as Talos names it.
+      type: str
+    ready:
+      description: Whether the machine is ready.
+      type: bool
+    reason:
+      description: Reason of its condition.
+      type: str
+    message:
+      description: The same as a sentence.
+      type: str
+    changed:
+      description: Whether a step of the plan concerns it.
+      type: bool
+transitions:
+  description: Stages and conditions that moved during the task.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    machine:
+      description: Name of the machine.
+      type: str
+    what:
+      description: The stage or the condition that moved.
+      type: str
+    before:
+      description: Its value before.
+      type: str
+    after:
+      description: Its value after.
+      type: str
+events:
+  description: Events that the task recorded.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    object:
+      description: Kind and name of the record.
+      type: str
+    type:
+      description: V(Normal) or V(Warning).
+      type: str
+    reason:
+      description: Reason of the event.
+      type: str
+    message:
+      description: The event as a sentence.
+      type: str
+    time:
+      description: When it happened, in UTC.
+      type: str
+blocked:
+  description: Names of machines that a refusal holds.
+  returned: always
+  type: list
+  elements: str
+unreachable_machines:
+  description:
+    - Names of machines that do not answer. They do not fail the task.
+    - The key C(unreachable) itself is Ansible's own.
+  returned: always
+  type: list
+  elements: str
+waiting_for:
+  description: What has to happen before there is more to do.
+  returned: always
+  type: list
+  elements: str
+requeue_after:
+  description: When to look again, in seconds; null when there is nothing to wait for.
+  returned: always
+  type: float
+interrupted:
+  description: Whether the task was stopped before its end.
+  returned: always
+  type: bool
+truncated:
+  description: Whether parts of the result were left out since it was larger than 500 kB.
+  returned: when true
+  type: bool
+failure:
+  description: Where the failure happened.
+  returned: on failure
+  type: dict
+  contains:
+    node:
+      description: Address of the node.
+      type: str
+    rpc:
+      description: The call that failed.
+      type: str
+    code:
+      description: Its gRPC code.
+      type: str
+    step:
+      description: Id of the step that was being done.
+      type: str
+    retryable:
+      description: Whether trying again makes sense.
+      type: bool
+    last_seen:
+      description: What was last seen of the node.
+      type: str
+"""
+
+from ansible_collections.ichor.talos.plugins.module_utils._ansible.arguments import Spec
+from ansible_collections.ichor.talos.plugins.module_utils._ansible.options import Options
+from ansible_collections.ichor.talos.plugins.module_utils._ansible.run import run_module
+from ansible_collections.ichor.talos.plugins.module_utils._ansible.with_credentials import open_credentials
+from ansible_collections.ichor.talos.plugins.module_utils._ansible.with_nodes import open_nodes
+from ansible_collections.ichor.talos.plugins.module_utils._ansible.with_store import open_store
+from ansible_collections.ichor.talos.plugins.module_utils._operations.cluster_info import Request, run
+
+SPEC = Spec(
+    own={"read_nodes": {"type": "bool", "default": True}},
+    groups=("store", "cluster", "credentials", "timing", "network"),
+)
+
+
+def build_request(options: Options) -> Request:
+    named = options.text("cluster")
+    return Request((named,) if named else (), options.flag("read_nodes"), options.flag("allow_loopback"), options.timing())
+
+
+def main() -> None:
+    run_module(SPEC, build_request, run, needs=("yaml", "grpc", "google.protobuf", "cryptography"), nodes=open_nodes, store=open_store,
+               credentials=open_credentials, needs_store=True)
+
+
+if __name__ == "__main__":
+    main()
