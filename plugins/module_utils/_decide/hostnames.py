@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from .._model.observed import Present, Unknown
+from .._model.observations import EtcdMember
+from .._model.observed import Observed, Present, Unknown
 from .._model.records import Record, text_at
 from .approved import is_approved, is_bootstrapped
 from .provisioning_words import Provisioning
@@ -24,19 +25,25 @@ def hostname_conflict(seen: Provisioning) -> str:
     if not isinstance(seen.config, Present) or seen.machine is None:
         return ""
     wanted = seen.config.value.hostname or text_at(seen.machine.spec, "hostname")
-    for other in seen.siblings:
-        if wanted and other.name != seen.machine.name and is_approved(other) and wanted.lower() in _names(other):
+    return name_conflict(seen.machine, wanted, seen.siblings, seen.beside, seen.members, members_needed(seen))
+
+
+def name_conflict(machine: Record, wanted: str, siblings: tuple[Record, ...], beside: tuple[tuple[str, str], ...] = (),
+                  members: Observed[tuple[EtcdMember, ...]] | None = None, among_members: bool = False) -> str:
+    """Who has that host name already, in one sentence, or ''. `among_members`: etcd's members count too."""
+    for other in siblings:
+        if wanted and other.name != machine.name and is_approved(other) and wanted.lower() in _names(other):
             return f"The host name {wanted} is that of machine {other.name} already."
-    for name, hostname in seen.beside:
+    for name, hostname in beside:
         if wanted and hostname.lower() == wanted.lower():
             return f"The configuration of machine {name}, given in the same task, has the host name {wanted} too."
-    if not members_needed(seen):
+    if not among_members:
         return ""
-    if not isinstance(seen.members, Present):
-        why = seen.members.message if isinstance(seen.members, Unknown) else "no other control plane could be asked"
+    if not isinstance(members, Present):
+        why = members.message if isinstance(members, Unknown) else "no other control plane could be asked"
         return f"The etcd members of the cluster cannot be read, so a conflict of host names cannot be ruled out: {why}."
-    own = addresses(seen.machine)
-    for member in seen.members.value:
+    own = addresses(machine)
+    for member in members.value:
         mine = any(host_of(url) in own for url in member.peer_urls)
         if wanted and member.name.lower() == wanted.lower() and not mine:
             return f"The etcd member {member.id} has the host name {wanted} already, and another address."

@@ -117,6 +117,8 @@ class Evidence:
     boot_id: Observed[str] | None = None
     ready_twice: bool = False
     member: bool = False
+    #: The machine is a control plane: after a reboot it has to be ready and a member again, besides having booted anew.
+    control_plane: bool = False
 
 
 def disruption_over(disruption: Disruption, evidence: Evidence) -> bool:
@@ -127,7 +129,8 @@ def disruption_over(disruption: Disruption, evidence: Evidence) -> bool:
     if disruption.step == "reset":
         return evidence.maintenance
     if disruption.step == "reboot":
-        return isinstance(evidence.boot_id, Present) and bool(disruption.boot_id) and evidence.boot_id.value != disruption.boot_id
+        booted = isinstance(evidence.boot_id, Present) and bool(disruption.boot_id) and evidence.boot_id.value != disruption.boot_id
+        return booted and (not evidence.control_plane or evidence.ready_twice and evidence.member)
     return evidence.ready_twice and evidence.member
 
 

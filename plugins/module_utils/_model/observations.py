@@ -187,3 +187,12 @@ class ServiceState:
     state: str
     healthy: bool | None = None
     message: str = ""
+
+
+@dataclass(frozen=True)
+class NodePlace:
+    """A Kubernetes Node, as far as it tells where a machine is: its InternalIPs, and the systemUUID that its kubelet read ('' for none)."""
+
+    name: str
+    addresses: tuple[str, ...] = ()
+    system_uuid: str = ""

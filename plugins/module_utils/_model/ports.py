@@ -17,8 +17,8 @@ from typing import Protocol
 from .credentials import Credentials
 from .errors import TalosError
 from .observations import (
-    ApplyReply, Certificate, Disk, Endpoint, EtcdMember, EtcdStatus, Link, NodeFacts, Partition, Probe, ServiceState,
-    StageReading,
+    ApplyReply, Certificate, Disk, Endpoint, EtcdMember, EtcdStatus, Link, NodeFacts, NodePlace, Partition, Probe,
+    ServiceState, StageReading,
 )
 from .identity import Identity
 from .observed import Observed
@@ -93,6 +93,9 @@ class Session(Protocol):
 
     async def bootstrap(self) -> None:
         """WRITE. Bootstrap; raises `AlreadyExists`, `BootstrapNotAvailable` (try again), or what the transport says."""
+
+    async def reboot(self) -> None:
+        """WRITE. Restart the node. The call's OK says nothing of what follows: another boot id does (section 13)."""
 
 
 class Nodes(Protocol):
@@ -227,6 +230,13 @@ class CredentialsSource(Protocol):
         messages. Raises `SecretsUnavailable`, `BundleExposed`, `CredentialsInvalid` or `CredentialsExpired`."""
 
 
+class Whereabouts(Protocol):
+    """Asks the Kubernetes of a managed cluster where its machines are now (section 10)."""
+
+    def __call__(self, cluster: str, hostname: str) -> Observed[NodePlace]:
+        """The Kubernetes Node of that name. Absent where there is none; a Kubernetes that cannot be read is Unknown, never Absent."""
+
+
 def no_credentials(cluster: str, bundle: str) -> Credentials:
     """The source of a run that was given none."""
     raise TalosError("SecretsUnavailable", f"There is no credential for the nodes of cluster {cluster or 'unnamed'}.",
@@ -237,6 +247,7 @@ def no_credentials(cluster: str, bundle: str) -> Credentials:
 class Ports:
     """What an operation is given. `check` is check mode; `store` None means store-less.
 
+    `whereabouts` is None where no Kubernetes can be asked.
     `recorded` gives a record (kind, name) as it really is, where the store shows what earlier tasks of a check run would have made
     of it; None outside of such a run.
     """
@@ -250,3 +261,4 @@ class Ports:
     holder: str = ""
     credentials: CredentialsSource = no_credentials
     recorded: Callable[[str, str], Record | None] | None = None
+    whereabouts: Whereabouts | None = None

@@ -145,6 +145,10 @@ class NodeSession:
                 raise
             raise failed(reason, self.endpoint, detail=error.detail, rpc=error.failure.rpc, code=error.failure.code) from None
 
+    async def reboot(self) -> None:
+        """The answer comes before anything has happened."""
+        await self._caller.send(call(MACHINE, "Reboot"), method(MACHINE, "Reboot").request())
+
     def _identity(self, information: Observed[Any], found: Observed[tuple[Link, ...]]) -> Identity:
         macs = permanent_macs(cosi.needed(found, self._caller) or ())
         spec = cosi.needed(information, self._caller)

@@ -8,29 +8,40 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from .._decide.approved import is_approved, is_control_plane
 from .._decide.conditions import Status
-from .._decide.following import is_member
+from .._decide.following import Following, is_member
 from .._decide.lock import Disruption, Evidence, disruption_of, disruption_over
+from .._decide.same_machine import difference
 from .._model.credentials import Credentials
 from .._model.errors import TalosError
 from .._model.identity import Identity
+from .._model.machine import cluster_of, identity_of
 from .._model.moments import moment
 from .._model.observations import Endpoint
-from .._model.observed import Observed, Present
+from .._model.observed import Observed, Present, Unknown
 from .._model.ports import Ports
 from .._model.records import Record
 from .._model.timing import Timing
 from .life_reads import look, unknown
+from .record_reads import MachineView, address_of, credentials_for
 
 
 def announce(ports: Ports, cluster: Record, disruption: Disruption) -> Record:
-    """Write the disruption before the disruptive send."""
+    """Write the disruption before the disruptive send. Raises TalosError `OperationInProgress` where another machine's stands."""
     if ports.store is None:
         return cluster
     entry: dict[str, object] = {"machine": disruption.machine, "step": disruption.step, "time": disruption.time}
     if disruption.boot_id:
         entry["bootID"] = disruption.boot_id
-    return ports.store.patch_status(cluster.ref, cluster.uid, lambda status: {**status, "disruption": entry})
+
+    def change(status: Status) -> Status:
+        there = status.get("disruption")
+        if isinstance(there, dict) and there.get("machine") != disruption.machine:
+            raise TalosError("OperationInProgress", f"A disruptive step on {there.get('machine')} has not shown its end.", "Run this again.")
+        return {**status, "disruption": entry}
+
+    return ports.store.patch_status(cluster.ref, cluster.uid, change)
 
 
 def withdraw(ports: Ports, cluster: Record, disruption: Disruption) -> Record:
@@ -48,37 +59,65 @@ def join_of(machine: str, now: float) -> Disruption:
     return Disruption(machine, "join", moment(now))
 
 
+async def end_of(ports: Ports, view: MachineView, timing: Timing, allow_loopback: bool) -> bool:
+    """Look at the machine that the cluster's status says is disrupted, and clear the disruption where it is over; whether it is.
+
+    `view` is any machine's of the cluster. A disrupted machine whose record is gone stays for a person to clear.
+    """
+    disruption = disruption_of(view.cluster)
+    if disruption is None or view.cluster is None or ports.check:
+        return False
+    machine = next((one for one in view.siblings if one.name == disruption.machine), None)
+    if machine is None or not is_approved(machine):
+        return False
+    address = address_of(MachineView(machine, view.cluster, view.siblings), allow_loopback)
+    if not isinstance(address, Present):
+        return False
+    credentials = credentials_for(ports, cluster_of(machine), view.cluster)
+    after = await end_if_over(ports, view.cluster, address.value, credentials, identity_of(machine), timing, is_control_plane(machine))
+    return disruption_of(after) is None
+
+
 async def end_if_over(ports: Ports, cluster: Record, endpoint: Endpoint, credentials: Observed[Credentials], identity: Identity,
-                      timing: Timing) -> Record:
+                      timing: Timing, control_plane: bool = False) -> Record:
     """Look at the disrupted machine, twice where its step asks for that, and clear the disruption where it is over."""
     disruption = disruption_of(cluster)
     if disruption is None or ports.store is None or ports.check:
         return cluster
-    evidence = await _evidence(ports, disruption, endpoint, credentials, identity, timing)
+    evidence = await _evidence(ports, disruption, endpoint, credentials, identity, timing, control_plane)
     return withdraw(ports, cluster, disruption) if disruption_over(disruption, evidence) else cluster
 
 
 async def _evidence(ports: Ports, disruption: Disruption, endpoint: Endpoint, credentials: Observed[Credentials], identity: Identity,
-                    timing: Timing) -> Evidence:
+                    timing: Timing, control_plane: bool) -> Evidence:
+    """What the machine itself shows; what another one shows at its address is no evidence."""
     seen = await look(ports, endpoint, credentials, identity, timing, insecurely=disruption.step == "reset")
-    evidence = Evidence(ports.clock.now(), maintenance=isinstance(seen.insecure, Present))
-    answer = seen.answer
+    in_maintenance = isinstance(seen.insecure, Present) and not difference(identity, seen.insecure.value.identity)
+    evidence = Evidence(ports.clock.now(), in_maintenance, control_plane=control_plane)
     if disruption.step == "reboot" and isinstance(credentials, Present):
-        evidence = replace(evidence, boot_id=await _boot_id(ports, endpoint, credentials.value))
-    if disruption.step in ("reset", "reboot") or not isinstance(answer, Present):
-        return evidence
-    first = answer.value.stage.ready and is_member(answer.value.etcd)
-    if not first:
+        evidence = replace(evidence, boot_id=await _boot_id(ports, endpoint, credentials.value, identity))
+        if not control_plane or not disruption_over(disruption, replace(evidence, control_plane=False)):
+            return evidence
+    if disruption.step == "reset" or not _is_ready(seen, identity):
         return evidence
     await ports.clock.sleep(timing.follow)
-    again = (await look(ports, endpoint, credentials, identity, timing, insecurely=False)).answer
-    second = isinstance(again, Present) and again.value.stage.ready and is_member(again.value.etcd)
+    again = await look(ports, endpoint, credentials, identity, timing, insecurely=False)
+    second = _is_ready(again, identity)
     return replace(evidence, at=ports.clock.now(), ready_twice=second, member=second)
 
 
-async def _boot_id(ports: Ports, endpoint: Endpoint, credentials: Credentials) -> Observed[str]:
+def _is_ready(seen: Following, identity: Identity) -> bool:
+    """The machine itself, ready, and its etcd a voting member that sees a leader."""
+    answer = seen.answer
+    if not isinstance(answer, Present) or difference(identity, answer.value.identity):
+        return False
+    return answer.value.stage.ready and is_member(answer.value.etcd)
+
+
+async def _boot_id(ports: Ports, endpoint: Endpoint, credentials: Credentials, identity: Identity) -> Observed[str]:
     try:
         async with ports.nodes.authenticated(endpoint, credentials) as session:
-            return await session.boot_id()
+            other = difference(identity, await session.identity())
+            return Unknown("EndpointIdentityMismatch", other) if other else await session.boot_id()
     except TalosError as error:
         return unknown(error)

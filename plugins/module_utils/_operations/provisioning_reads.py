@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from .._decide.approved import is_approved, is_control_plane, sent
 from .._decide.provisioning import decide
@@ -22,6 +22,7 @@ from .._model.observed import Absent, Observed, Present, Unknown
 from .._model.plan import Target
 from .._model.ports import Ports
 from .._model.timing import Timing
+from .compared_memory import ComparedMemory
 from .node_reads import read_certificate, read_maintenance, read_members, read_running
 from .pass_store import PassStore
 from .rendering import Renderer, brought
@@ -76,6 +77,8 @@ class Surroundings:
     names: tuple[str, ...] = ()
     #: Whether a change may reboot a running machine.
     allow_reboot: bool = True
+    #: What was compared already, for machines that run.
+    memory: ComparedMemory = field(default_factory=ComparedMemory)
     #: The cluster whose etcd a person gave up by typing its name (section 12), or ''.
     discard_etcd: str = ""
 

@@ -6,9 +6,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import dataclass
 
-from .._decide.approved import in_cluster
+from .._decide.approved import in_cluster, is_approved, is_control_plane, sent
 from .._model.credentials import Credentials
 from .._model.dialling import dial_rules
 from .._model.errors import TalosError
@@ -65,6 +66,16 @@ def address_of(view: MachineView, allow_loopback: bool) -> Observed[Endpoint]:
     except TalosError as error:
         return Unknown("EndpointRefused", error.message)
     return Present(endpoint)
+
+
+def other_control_planes(view: MachineView) -> tuple[Endpoint, ...]:
+    """Where the cluster's other control planes that were sent a configuration are dialled."""
+    found: list[Endpoint] = []
+    for other in view.siblings:
+        if other.name != view.machine.name and is_approved(other) and is_control_plane(other) and sent(other):
+            with suppress(TalosError):
+                found.append(dial_endpoint(other))
+    return tuple(found)
 
 
 def rules_for(cluster: Record | None, allow_loopback: bool, endpoint: Endpoint) -> None:

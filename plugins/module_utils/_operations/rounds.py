@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .._model.errors import TalosError
-from .._model.outcome import MachineRow
+from .._model.outcome import Difference, MachineRow
 from .._model.plan import Plan, Refusal
 
 
@@ -41,6 +41,8 @@ class Round:
     fell_back: bool = False
     held: bool = False
     carry: object = None
+    #: What the node runs against what the records say, by path, secrets masked.
+    differences: tuple[Difference, ...] = ()
 
 
 @dataclass(frozen=True)

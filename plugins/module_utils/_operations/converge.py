@@ -1,0 +1,187 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A round of a converged machine: read it, show its drift, bring it back (design sections 10, 11 and 13)."""
+
+from __future__ import annotations
+
+from .._decide.conditions import Status
+from .._decide.convergence_status import with_applied, with_found
+from .._decide.convergence_words import ApplyDrift, Found, Reboot
+from .._decide.lock import Disruption, disruption_of
+from .._decide.no_answer import REJECTED, UNCONFIRMED, outcome_of, with_rejected
+from .._machineconfig.masking import Mask
+from .._machineconfig.shown import secrets_in
+from .._model.addresses import parse_endpoint
+from .._model.errors import LOCK_REASONS, TalosError
+from .._model.machine import cluster_of
+from .._model.moments import moment
+from .._model.observed import Present
+from .._model.outcome import MachineRow
+from .._model.plan import Plan, Refusal, Step
+from .._model.ports import Session
+from .converge_reads import Looked, begin, observe, observe_on
+from .disruption import announce, end_of, withdraw
+from .lease import Held, held
+from .machine_effects import Effects
+from .provisioning_reads import Surroundings
+from .rounds import Acted, Round
+
+#: What Talos 1.12 and 1.13 say of a change that they take only with a reboot; a difference with secrets follows (Talos fact).
+_NOT_AT_ONCE = "this config change can't be applied in immediate mode"
+
+
+async def look(around: Surroundings, name: str, effects: Effects) -> Round:
+    """Observe and decide; what was found becomes status. Raises TalosError `RecordNotFound`."""
+    looked, found = await _observed(around, name)
+    now = around.ports.clock.now()
+    machine = effects.status(looked.view.machine, lambda status: with_found(status, looked.seen, found, now))
+    node = looked.seen.node
+    stage = node.value.stage.stage if isinstance(node, Present) and not found.silent else str(machine.status.get("stage") or "")
+    row = MachineRow(name, cluster_of(machine), stage, found.ready, found.reason, found.message)
+    plan = Plan(found.steps, found.refusals, found.warnings)
+    timing = around.timing
+    return Round(name, cluster_of(machine), plan, row, timing.follow if found.soon else timing.reread, found.settled, silent=found.silent,
+                 fell_back=found.silent, held=bool(found.refusals), carry=looked, differences=looked.shown)
+
+
+async def _observed(around: Surroundings, name: str) -> tuple[Looked, Found]:
+    """The observation; where a disruption stands open that concerns it, its end is looked for first."""
+    looked = begin(around, name)
+    open_one = disruption_of(looked.view.cluster)
+    if open_one is not None and open_one.machine == name and await end_of(around.ports, looked.view, around.timing, around.allow_loopback):
+        looked = begin(around, name)
+    looked, found = await observe(around, looked)
+    if any(wait.target for step in found.steps for wait in step.waits_for):
+        if await end_of(around.ports, looked.view, around.timing, around.allow_loopback):
+            looked, found = await observe(around, begin(around, name))
+    return looked, found
+
+
+async def act(around: Surroundings, round: Round, step: Step, effects: Effects) -> Acted:
+    """Carry out this very step, on readings made for it on the connection that it uses, or say why not."""
+    try:
+        if not step.locked:
+            return await _carry_out(around, round, step, effects, None)
+        purpose = f"{'the reboot' if isinstance(step, Reboot) else 'a new configuration'} of {round.name}"
+        async with held(around.ports, round.cluster, purpose, around.timing) as lease:
+            return await _carry_out(around, round, step, effects, lease)
+    except TalosError as error:
+        return _not_done(step, "13/lock" if error.reason in LOCK_REASONS else "11/stopped", error.reason, error.message, error.hint, error)
+
+
+def _not_done(step: Step, rule: str, reason: str, message: str, hint: str, error: TalosError | None = None) -> Acted:
+    return Acted(False, Refusal(step.target, reason, message, hint, rule), error)
+
+
+async def _carry_out(around: Surroundings, round: Round, step: Step, effects: Effects, lease: Held | None) -> Acted:
+    looked = begin(around, round.name)
+    before = round.carry.seen.node if isinstance(round.carry, Looked) else None
+    if not isinstance(before, Present) or looked.credentials is None or looked.endpoint is None:
+        return _not_done(step, "11/changed", "RecordChanged", "The machine changed since it was looked at.", "It is looked at again.")
+    async with around.ports.nodes.authenticated(parse_endpoint(before.value.at), looked.credentials) as session:
+        looked, found = await observe_on(around, looked, session)
+        now = next((one for one in found.steps if one.id == step.id), None)
+        if now is None or now.waits_for:
+            return _otherwise(step, found, now)
+        disruption = _announce(around, looked, now)
+        try:
+            if lease is not None:
+                lease.confirm()
+        except TalosError:
+            _withdraw(around, looked, disruption)
+            raise
+        if isinstance(now, Reboot):
+            return await _reboot(around, looked, now, session, disruption)
+        if not isinstance(now, ApplyDrift):
+            raise ValueError(f"no step of a converged machine: {now.action}")
+        return await _apply(around, looked, now, session, effects, disruption)
+
+
+def _otherwise(step: Step, found: Found, now: Step | None) -> Acted:
+    """The readings made for the step say something else."""
+    if found.refusals and now is None:
+        return Acted(False, found.refusals[0])
+    if now is not None:
+        waits = ", ".join(f"{wait.target}: {wait.what}" if wait.target else wait.what for wait in now.waits_for)
+        return _not_done(step, "13/waits", "OperationInProgress", f"It waits for something else first ({waits}).", "It is looked at again.")
+    return _not_done(step, "11/changed", "RecordChanged", f"The machine changed since it was looked at: {found.message}", "It is looked at again.")
+
+
+def _announce(around: Surroundings, looked: Looked, step: Step) -> Disruption | None:
+    """Written before whatever is done under the lock, so that it outlives the lease."""
+    cluster, node = looked.view.cluster, looked.seen.node
+    if not step.locked or cluster is None or not isinstance(node, Present):
+        return None
+    kind = "reboot" if isinstance(step, Reboot) else "apply"
+    boot = node.value.boot_id
+    if kind == "reboot" and not isinstance(boot, Present):
+        raise TalosError("CallFailed", "The boot id of the node cannot be read, so the end of a reboot could not be told.", "Run this again.")
+    disruption = Disruption(looked.view.machine.name, kind, moment(around.ports.clock.now()), boot.value if isinstance(boot, Present) else "")
+    announce(around.ports, cluster, disruption)
+    return disruption
+
+
+def _withdraw(around: Surroundings, looked: Looked, disruption: Disruption | None) -> None:
+    if disruption is not None and looked.view.cluster is not None:
+        withdraw(around.ports, looked.view.cluster, disruption)
+
+
+async def _reboot(around: Surroundings, looked: Looked, step: Reboot, session: Session, disruption: Disruption | None) -> Acted:
+    around.ports.progress(f"{looked.view.machine.name}: rebooting it, since {step.why}")
+    try:
+        await session.reboot()
+    except TalosError as error:
+        if outcome_of(error.reason) == UNCONFIRMED and error.failure.code != "NOT_SENT":
+            # Its boot id tells whether it heard.
+            return Acted(True, error=error)
+        _withdraw(around, looked, disruption)
+        return _not_done(step, "11/reboot-refused", error.reason, error.message, error.hint, error)
+    return Acted(True)
+
+
+async def _apply(around: Surroundings, looked: Looked, step: ApplyDrift, session: Session, effects: Effects,
+                 disruption: Disruption | None) -> Acted:
+    machine, compared, wanted = looked.view.machine, looked.seen.compared, looked.seen.wanted
+    if not isinstance(compared, Present) or not isinstance(wanted, Present):
+        raise ValueError("a step follows from a comparison")
+    around.ports.progress(f"{machine.name}: sending the configuration ({step.mode}): {step.why}")
+    try:
+        await session.apply(compared.value.text.encode(), step.mode)
+    except TalosError as error:
+        how = outcome_of(error.reason)
+        if how != UNCONFIRMED or error.failure.code == "NOT_SENT":
+            _withdraw(around, looked, disruption)
+        return _apply_failed(around, looked, step, error, effects)
+    sha256, inputs = compared.value.sha256, wanted.value.inputs_hash
+    sent = compared.value
+    after = effects.status(machine, lambda status: with_applied(status, sent, inputs))
+    how_it_went = "for its next boot" if step.mode == "STAGED" else "at once"
+    effects.event(after, "Normal", "ConfigApplied", f"Configuration {sha256[:12]}: the node accepted it {how_it_went}. {step.why}")
+    return Acted(True)
+
+
+def _apply_failed(around: Surroundings, looked: Looked, step: ApplyDrift, error: TalosError, effects: Effects) -> Acted:
+    """Refused bytes, a change that it takes only with a reboot, a busy node, nothing sent, or no answer."""
+    machine = looked.view.machine
+    if outcome_of(error.reason) == REJECTED and _NOT_AT_ONCE in error.detail:
+        around.memory.only_with_reboot(machine.name, step.config)
+        # The rest of what the node says holds secrets.
+        return _not_done(step, "11/not-at-once", "RebootRequired", "The node takes this change only with a reboot.", "It is staged at the next look.", error)
+    told = _masked(looked, error)
+    message = f"{error.message.rstrip('.')} ({told})." if told else error.message
+    if outcome_of(error.reason) == REJECTED:
+        def rejected(status: Status) -> Status:
+            return with_rejected(status, step.config)
+
+        effects.status(machine, rejected)
+        return _not_done(step, "11/config-rejected", "ConfigRejected", message, "Correct the records; the same bytes are not tried again.", error)
+    rule = "11/unconfirmed" if outcome_of(error.reason) == UNCONFIRMED else "11/not-sent"
+    return _not_done(step, rule, error.reason, message, "It is looked at again.", error)
+
+
+def _masked(looked: Looked, error: TalosError) -> str:
+    compared = looked.seen.compared
+    mask = Mask(secrets_in(compared.value.text)) if isinstance(compared, Present) else Mask(())
+    return mask(" ".join(error.detail.split()))[:500]

@@ -1,0 +1,207 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Observing one converged machine: with authentication only, and only what the decision needs (design sections 10 and 11)."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from dataclasses import dataclass, replace
+
+from .._decide.comparison import Compared, compare, same
+from .._decide.convergence import decide
+from .._decide.convergence_words import ConfiguredNode, Converging, Found, Need
+from .._decide.machine_edit_words import Etcd
+from .._decide.moved_node import asks_kubernetes, moved_to
+from .._decide.reachability import own_reboot_began
+from .._decide.same_machine import difference
+from .._machineconfig.contract import schema_for
+from .._machineconfig.documents import Config, load
+from .._machineconfig.problem import ConfigProblem
+from .._machineconfig.render import Rendered
+from .._model.addresses import parse_endpoint
+from .._model.credentials import Credentials
+from .._model.errors import TalosError
+from .._model.machine import cluster_of, identity_of
+from .._model.observations import Endpoint
+from .._model.observed import Absent, Observed, Present, Unknown
+from .._model.outcome import Difference
+from .._model.ports import Session
+from .._model.records import text_at
+from .config_shown import change_lines, shown_differences
+from .life_reads import static_endpoints, unknown
+from .node_reads import read_members
+from .provisioning_reads import Surroundings
+from .quorum_reads import read_etcd
+from .record_reads import MachineView, address_of, credentials_for, need_store, other_control_planes, read_machine
+
+
+@dataclass(frozen=True)
+class Looked:
+    """An observation with what reading it needs and decisions must not see. `shown`: the differences for the result, masked."""
+
+    view: MachineView
+    seen: Converging
+    endpoint: Endpoint | None = None
+    credentials: Credentials | None = None
+    shown: tuple[Difference, ...] = ()
+
+
+@dataclass(frozen=True)
+class _Reading:
+    """What one connection gave."""
+
+    node: ConfiguredNode
+    compared: Observed[Compared]
+    shown: tuple[Difference, ...] = ()
+
+
+def begin(around: Surroundings, name: str) -> Looked:
+    """The observation before the node was asked. Raises TalosError `RecordNotFound`."""
+    view = read_machine(need_store(around.ports), name)
+    address = address_of(view, around.allow_loopback)
+    credentials = credentials_for(around.ports, cluster_of(view.machine), view.cluster)
+    wanted: Observed[Rendered] = around.renderer.machine(view) if around.renderer is not None else Absent("there is no renderer")
+    seen = Converging(
+        view.target, view.machine, wanted, Present(credentials.value.ca) if isinstance(credentials, Present) else credentials,
+        Present(str(address.value)) if isinstance(address, Present) else address, view.cluster, view.siblings,
+        allow_reboot=around.allow_reboot, timing=around.timing)
+    return Looked(view, seen, address.value if isinstance(address, Present) else None,
+                  credentials.value if isinstance(credentials, Present) else None)
+
+
+async def observe(around: Surroundings, looked: Looked) -> tuple[Looked, Found]:
+    """Read what the decision asks for until it has decided."""
+    while True:
+        verdict = decide(looked.seen, around.ports.clock.now())
+        if isinstance(verdict, Found):
+            return looked, verdict
+        looked = await _read(around, looked, verdict)
+
+
+async def observe_on(around: Surroundings, looked: Looked, session: Session) -> tuple[Looked, Found]:
+    """The same, on readings made on this very connection, which a step will use."""
+    return await observe(around, _with(around, looked, await _configured(around, looked, session, fully=True)))
+
+
+async def _read(around: Surroundings, looked: Looked, need: Need) -> Looked:
+    seen = looked.seen
+    if need.reading == "node":
+        return await _node(around, looked)
+    if need.reading == "quorum":
+        return replace(looked, seen=replace(seen, quorum=await _quorum(around, looked)))
+    endpoints = other_control_planes(looked.view)
+    return replace(looked, seen=replace(seen, members=await read_members(around.ports, endpoints, looked.credentials)))
+
+
+async def _node(around: Surroundings, looked: Looked) -> Looked:
+    """At the address to dial, else at the static addresses of the spec, else where the Kubernetes Node says that it is."""
+    if looked.endpoint is None:
+        raise ValueError("the gate of the address comes before every reading")
+    first = await _at(around, looked, looked.endpoint)
+    if _is_own(looked, first):
+        return _with(around, looked, first)
+    known = static_endpoints(looked.view.machine, looked.endpoint.port)
+    told = await asyncio.to_thread(_kubernetes, around, looked) if around.ports.whereabouts is not None else ()
+    for endpoint in dict.fromkeys((*known, *told)):
+        if endpoint != looked.endpoint:
+            found = await _at(around, looked, endpoint)
+            if _is_own(looked, found):
+                return _with(around, looked, found)
+    looked = replace(looked, seen=replace(looked.seen, told=str(told[0]) if told else ""))
+    return _with(around, looked, first)
+
+
+def _kubernetes(around: Surroundings, looked: Looked) -> tuple[Endpoint, ...]:
+    machine, ask = looked.view.machine, around.ports.whereabouts
+    if ask is None or not asks_kubernetes(machine):
+        return ()
+    return moved_to(machine, ask(cluster_of(machine), text_at(machine.spec, "hostname")))
+
+
+def _is_own(looked: Looked, found: Observed[_Reading]) -> bool:
+    return isinstance(found, Present) and not difference(identity_of(looked.view.machine), found.value.node.identity)
+
+
+def _with(around: Surroundings, looked: Looked, found: Observed[_Reading]) -> Looked:
+    if not isinstance(found, Present):
+        return replace(looked, seen=replace(looked.seen, node=found))
+    compared = found.value.compared
+    refused = isinstance(compared, Present) and around.memory.takes_only_with_reboot(looked.view.machine.name, compared.value.sha256)
+    seen = replace(looked.seen, node=Present(found.value.node, found.source), compared=compared, refused_at_once=refused)
+    return replace(looked, seen=seen, shown=found.value.shown)
+
+
+async def _at(around: Surroundings, looked: Looked, endpoint: Endpoint) -> Observed[_Reading]:
+    if looked.credentials is None:
+        raise ValueError("the gate of the credentials comes before every reading")
+    try:
+        async with around.ports.nodes.authenticated(endpoint, looked.credentials) as session:
+            return await _configured(around, looked, session)
+    except TalosError as error:
+        return unknown(error)
+
+
+async def _configured(around: Surroundings, looked: Looked, session: Session, fully: bool = False) -> Observed[_Reading]:
+    """Identity, stage and both configurations; version, links and boot id only where something differs, or is to be done (`fully`)."""
+    identity, stage, active, persistent = await asyncio.gather(
+        session.identity(), session.stage(), session.machine_config(), session.machine_config(persistent=True))
+    node = ConfiguredNode(str(session.endpoint), identity, stage)
+    rebooting = own_reboot_began(looked.view.machine, looked.view.cluster) is not None
+    if fully or rebooting:
+        node = replace(node, boot_id=await session.boot_id())
+    for found in (active, persistent):
+        if isinstance(found, Unknown) and found.reason != "PermissionDenied":
+            return found
+    wanted = looked.seen.wanted
+    if not isinstance(active, Present) or isinstance(persistent, Unknown) or not isinstance(wanted, Present):
+        return Present(_Reading(node, active if isinstance(active, Unknown) else Absent("the node holds no configuration")), str(session.endpoint))
+    kept = persistent.value if isinstance(persistent, Present) and persistent.value != active.value else None
+    if kept is None and hashlib.sha256(active.value).hexdigest() == wanted.value.sha256:
+        return Present(_Reading(node, Present(same(wanted.value))), str(session.endpoint))
+    facts = await session.facts()
+    node = replace(node, version=facts.talos_version, links=facts.links)
+    compared, shown = _compare(around, looked.view.machine.name, wanted.value, active.value, kept, facts.talos_version)
+    return Present(_Reading(node, compared, shown), str(session.endpoint))
+
+
+def _compare(around: Surroundings, name: str, wanted: Rendered, active: bytes, kept: bytes | None,
+             version: str) -> tuple[Observed[Compared], tuple[Difference, ...]]:
+    key = (wanted.sha256, hashlib.sha256(active).hexdigest(), hashlib.sha256(kept).hexdigest() if kept is not None else "", version)
+    known = around.memory.known(name, key)
+    if known is not None:
+        return Present(known[0]), known[1]
+    try:
+        running = _load(active, version)
+        stored = _load(kept, version) if kept is not None else None
+    except ConfigProblem as error:
+        return Unknown("CurrentConfigUnavailable", error.message), ()
+    compared = compare(wanted, running, stored, version)
+    shown = _shown(name, wanted, running, stored, compared)
+    around.memory.remember(name, key, compared, shown)
+    return Present(compared), shown
+
+
+def _load(raw: bytes, version: str) -> Config:
+    return load(raw, schema_for(version), source="the node's configuration")
+
+
+def _shown(name: str, wanted: Rendered, running: Config, stored: Config | None, compared: Compared) -> tuple[Difference, ...]:
+    """One entry for what the node runs, and one for what it keeps where only that differs."""
+    state, config, what = compared.state, running, f"configuration of {name}"
+    if state.drift is not None and state.drift.none and stored is not None and compared.kept is not None:
+        state, config, what = compared.kept, stored, f"configuration of {name} for its next boot"
+    before, after = change_lines(shown_differences(wanted.config, config, state))
+    return (Difference(before, after, what),) if before != after else ()
+
+
+async def _quorum(around: Surroundings, looked: Looked) -> Observed[Etcd]:
+    """etcd without this machine, as the other control planes tell it; of an only control plane its own list."""
+    view = looked.view
+    found = await read_etcd(around.ports, view.machine, view.cluster, view.siblings, around.allow_loopback)
+    if isinstance(found, Present) or other_control_planes(view) or not isinstance(looked.seen.node, Present):
+        return found
+    members = await read_members(around.ports, (parse_endpoint(looked.seen.node.value.at),), looked.credentials)
+    return Present(Etcd(members.value, 0), members.source) if isinstance(members, Present) else members
