@@ -77,8 +77,13 @@ def without_sending(status: Status, by: str, before: object = None) -> Status:
 
 
 def with_stored(status: Status, config: str, now: float) -> Status:
-    """A node accepted these bytes: never again for the same wipe."""
-    kept = {key: value for key, value in status.items() if key not in ("sending", "rejectedInputsHash")}
+    """A node accepted these bytes: never again for the same wipe. A machine that had joined is followed from anew (section 12), and the
+    certificate that it was sent them under is its pin from now on."""
+    over = ("sending", "rejectedInputsHash", "appliedConfigHash", "observedInputsHash", "wipeSeen")
+    kept = {key: value for key, value in status.items() if key not in over}
+    sending = sending_of(status)
+    if status.get("appliedConfigHash") and sending is not None:
+        kept.update({"maintenanceFingerprint": sending.fingerprint, "maintenanceFingerprintAt": sending.time})
     return {**kept, "configStoredAt": moment(now), "storedConfigHash": config, "stage": "installing", "stageObserved": False}
 
 

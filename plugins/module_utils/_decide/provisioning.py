@@ -11,13 +11,9 @@ configuration may be sent. The same table judges the readings made again under t
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-
 from .._machineconfig.bring import BroughtConfig
 from .._machineconfig.hardware_check import missing_links
 from .._model.errors import TRANSPORT_REASONS
-from .._model.observations import NodeFacts
 from .._model.observed import Absent, Present, Unknown
 from .._model.plan import Refusal, Wait, Warn
 from .._model.records import HOLD_APPLY, TRUST_FINGERPRINT, condition_of, dig, text_at
@@ -25,12 +21,12 @@ from .approved import has_converged, is_approved, is_bootstrapped, is_followed, 
 from .hostnames import hostname_conflict, members_needed
 from .install_disk import not_the_approved, picked
 from .lock import LockView, disruption_of, held_by_other, lock_refusals
+from .member_gates import MEMBER_GATES
 from .no_answer import Sending, sending_of
-from .provisioning_words import (
-    ApplyConfig, Follow, Need, Pin, Provisioning, RecordPin, Refused, Send, Unchanged, Verdict,
-)
 from .pin_changed import pin_changed_message
+from .provisioning_row import Gate, config_of, facts_of, refuse, walk
 from .provisioning_twins import answering_twin, at_same_address, recorded_twin
+from .provisioning_words import ApplyConfig, Follow, Pin, Provisioning, RecordPin, Refused, Send, Unchanged, Verdict
 from .record_twin import TWIN_HINT
 from .running_words import RunningNode
 from .same_machine import difference
@@ -38,47 +34,12 @@ from .send_words import send_warnings, send_words
 from .versions import older
 
 
-@dataclass(frozen=True)
-class Gate:
-    """One row. `applies` is judged without the readings in `needs`, `when` with them; `verdict` gives what follows then."""
-
-    id: str
-    when: Callable[[Provisioning, float], bool]
-    verdict: Callable[[Provisioning, float], Verdict]
-    needs: tuple[str, ...] = ()
-    applies: Callable[[Provisioning], bool] = lambda seen: True
-
-
 def decide(seen: Provisioning, now: float, gates: tuple[Gate, ...] | None = None) -> Verdict:
     """What the observation calls for: a reading, a refusal, a wait, nothing, or the send."""
-    for gate in GATES if gates is None else gates:
-        if not gate.applies(seen):
-            continue
-        for reading in gate.needs:
-            if getattr(seen, reading) is None:
-                return Need(reading)
-        if gate.when(seen, now):
-            return gate.verdict(seen, now)
-    return _send(seen, now)
-
-
-def refuse(seen: Provisioning, rule: str, reason: str, message: str, hint: str = "", unreachable: bool = False) -> Refused:
-    return Refused(Refusal(seen.target, reason, message, hint, rule), unreachable)
+    return walk(GATES if gates is None else gates, seen, now) or _send(seen, now)
 
 
 # What the rows look at.
-def _config(seen: Provisioning) -> BroughtConfig:
-    if not isinstance(seen.config, Present):
-        raise ValueError("the configuration is judged by the first gate")
-    return seen.config.value
-
-
-def _facts(seen: Provisioning) -> NodeFacts:
-    if not isinstance(seen.maintenance, Present):
-        raise ValueError("the insecure reading is judged by an earlier gate")
-    return seen.maintenance.value
-
-
 def _running(seen: Provisioning) -> RunningNode | None:
     return seen.running.value if isinstance(seen.running, Present) else None
 
@@ -88,7 +49,7 @@ def _sending(seen: Provisioning) -> Sending | None:
 
 
 def _control_plane(seen: Provisioning) -> bool:
-    return _config(seen).role == "controlplane"
+    return config_of(seen).role == "controlplane"
 
 
 def _followed(seen: Provisioning) -> bool:
@@ -127,7 +88,7 @@ def _config_unusable(seen: Provisioning, now: float) -> Verdict:
 
 def _config_mismatch(seen: Provisioning) -> str:
     """What in the configuration does not fit the machine's record, or ''."""
-    config = _config(seen)
+    config = config_of(seen)
     if not config.complete:
         return "The configuration has no v1alpha1 document, so Talos would take it and stay in maintenance mode."
     if not config.role:
@@ -143,7 +104,7 @@ def _config_mismatch(seen: Provisioning) -> str:
 
 
 def _other_authority(seen: Provisioning) -> bool:
-    authority, own = seen.authority, _config(seen).machine_ca
+    authority, own = seen.authority, config_of(seen).machine_ca
     if not isinstance(authority, Present) or not own:
         return False
     return "".join(own.split()) not in "".join(authority.value.split())
@@ -155,7 +116,7 @@ def _stored_message(seen: Provisioning) -> str:
 
 
 def _runs_already(seen: Provisioning, now: float) -> Verdict:
-    node, config = _running(seen), _config(seen)
+    node, config = _running(seen), config_of(seen)
     same = node is not None and node.config_sha256 == config.sha256
     if same:
         return Unchanged("The node runs this very configuration.", "9/2-running")
@@ -176,7 +137,7 @@ def _counts_as_stored(seen: Provisioning, now: float) -> bool:
         return True
     still = isinstance(facts.value.stage, Present) and facts.value.stage.value.stage == "maintenance"
     same = not difference(seen.identity, facts.value.identity) and facts.value.certificate.matches(sending.fingerprint)
-    return not (still and same and sending.config == _config(seen).sha256 and sending.attempt == 1)
+    return not (still and same and sending.config == config_of(seen).sha256 and sending.attempt == 1)
 
 
 def _nobody_answers(seen: Provisioning, now: float) -> Verdict:
@@ -207,13 +168,13 @@ def _fell_back(seen: Provisioning, now: float) -> Verdict:
 
 # Rows of steps 6 to 8.
 def _pin_changed(seen: Provisioning, now: float) -> Verdict:
-    facts = _facts(seen)
+    facts = facts_of(seen)
     message, hint = pin_changed_message(seen.machine, seen.target, _pins(seen)[-1], facts.certificate)
     return refuse(seen, "9/6-pin", "MaintenanceIdentityChanged", message, hint)
 
 
 def _record_pin(seen: Provisioning, now: float) -> Verdict:
-    certificate = _facts(seen).certificate
+    certificate = facts_of(seen).certificate
     if not isinstance(seen.settled, Present) or seen.settled.value.certificate.fingerprint != certificate.fingerprint:
         return refuse(seen, "9/6-unsettled", "MaintenanceIdentityChanged",
                       "Two readings of the certificate, a few seconds apart, differ, so no pin is taken.", "Run this again in a minute.")
@@ -225,7 +186,7 @@ def _record_pin(seen: Provisioning, now: float) -> Verdict:
 
 
 def _disk_problem(seen: Provisioning) -> str:
-    disk = picked(_config(seen), _facts(seen).disks)
+    disk = picked(config_of(seen), facts_of(seen).disks)
     if isinstance(disk, Absent):
         return disk.source
     if isinstance(disk, Unknown):
@@ -235,7 +196,7 @@ def _disk_problem(seen: Provisioning) -> str:
 
 def _missing_links(seen: Provisioning) -> str:
     """What a rendered configuration names and the node does not have, as a text; what a person brings is theirs and Talos's."""
-    links = _facts(seen).links
+    links = facts_of(seen).links
     if seen.rendered is None or not isinstance(links, Present):
         return ""
     return "; ".join(missing_links(seen.rendered.config, [link.name for link in links.value], [link.permanent_mac for link in links.value]))
@@ -243,14 +204,14 @@ def _missing_links(seen: Provisioning) -> str:
 
 def _contract(seen: Provisioning) -> str:
     """The Talos version that the configuration is written for, as far as it is known."""
-    kinds = {document.kind for document in _config(seen).documents}
+    kinds = {document.kind for document in config_of(seen).documents}
     needed = "v1.14" if "UnattendedInstallConfig" in kinds else ""
     stated = text_at(seen.cluster.spec, "talosVersion") if seen.cluster else ""
     return stated if not needed or (stated and not older(stated, needed)) else needed
 
 
 def _secure_boot_off(seen: Provisioning) -> bool:
-    facts = _facts(seen)
+    facts = facts_of(seen)
     required = bool(seen.cluster) and text_at(seen.cluster.spec if seen.cluster else {}, "secureBoot") == "Required"
     return required and not (isinstance(facts.secure_boot, Present) and facts.secure_boot.value)
 
@@ -261,7 +222,7 @@ def _removal(seen: Provisioning) -> bool:
 
 
 def _send(seen: Provisioning, now: float) -> Send:
-    config, facts, sending = _config(seen), _facts(seen), _sending(seen)
+    config, facts, sending = config_of(seen), facts_of(seen), _sending(seen)
     waits = [Wait("joined, a voting etcd member with a leader", target=name) for name in _goes_first(seen)]
     disk = picked(config, facts.disks)
     warnings = list(send_warnings(seen.target, disk))
@@ -342,17 +303,17 @@ GATES: tuple[Gate, ...] = (
          needs=("maintenance",), applies=lambda seen: _sending(seen) is not None),
     Gate("9/4-converged", lambda seen, now: True, _fell_back, needs=("maintenance",), applies=_joined),
     Gate("9/4-nobody", lambda seen, now: not isinstance(seen.maintenance, Present), _nobody_answers, needs=("maintenance",)),
-    Gate("9/4-not-maintenance", lambda seen, now: not (isinstance(stage := _facts(seen).stage, Present) and stage.value.stage == "maintenance"),
+    Gate("9/4-not-maintenance", lambda seen, now: not (isinstance(stage := facts_of(seen).stage, Present) and stage.value.stage == "maintenance"),
          lambda seen, now: refuse(seen, "9/4-not-maintenance", "NotInMaintenance",
                                   "The node answers without authentication and does not say that it is in maintenance mode.",
                                   "Wait until it has booted, and run this again.")),
-    Gate("9/5-identity", lambda seen, now: bool(difference(seen.identity, _facts(seen).identity)),
+    Gate("9/5-identity", lambda seen, now: bool(difference(seen.identity, facts_of(seen).identity)),
          lambda seen, now: refuse(seen, "9/5-identity", "IdentityMismatch",
-                                  f"The machine that answers is another one: {difference(seen.identity, _facts(seen).identity)}.",
+                                  f"The machine that answers is another one: {difference(seen.identity, facts_of(seen).identity)}.",
                                   "Correct the address (spec.endpoint), or discover the new machine; nothing was sent.")),
     Gate("9/5-answers-to-another", lambda seen, now: bool(answering_twin(seen)),
          lambda seen, now: refuse(seen, "9/5-answers-to-another", "TwinIdentity", answering_twin(seen), TWIN_HINT)),
-    Gate("9/6-pin", lambda seen, now: bool(_pins(seen)) and not any(_facts(seen).certificate.matches(pin) for pin in _pins(seen)), _pin_changed),
+    Gate("9/6-pin", lambda seen, now: bool(_pins(seen)) and not any(facts_of(seen).certificate.matches(pin) for pin in _pins(seen)), _pin_changed),
     Gate("9/7-secure-boot", lambda seen, now: _secure_boot_off(seen),
          lambda seen, now: refuse(seen, "9/7-secure-boot", "SecureBootRequired", "The cluster requires SecureBoot, and the node does not have it on.",
                                   "Turn SecureBoot on in the firmware, or set the cluster's secureBoot to Preferred.")),
@@ -362,9 +323,9 @@ GATES: tuple[Gate, ...] = (
     Gate("8/links", lambda seen, now: bool(_missing_links(seen)),
          lambda seen, now: refuse(seen, "8/links", "RenderFailed", f"The configuration does not fit the node: {_missing_links(seen)}.",
                                   "Correct network.primary of the machine, or the patch that names the link.")),
-    Gate("9/7-contract", lambda seen, now: bool(_contract(seen)) and older(_facts(seen).talos_version, _contract(seen)),
+    Gate("9/7-contract", lambda seen, now: bool(_contract(seen)) and older(facts_of(seen).talos_version, _contract(seen)),
          lambda seen, now: refuse(seen, "9/7-contract", "ContractTooNew",
-                                  f"The node runs Talos {_facts(seen).talos_version or 'of an unknown version'}, "
+                                  f"The node runs Talos {facts_of(seen).talos_version or 'of an unknown version'}, "
                                   f"and the configuration is for {_contract(seen)}.",
                                   "Boot the machine from a newer image, or lower the cluster's talosVersion.")),
     Gate("9/8-hold-apply", lambda seen, now: seen.machine is not None and seen.machine.annotations.get(HOLD_APPLY, "").lower() == "true",
@@ -386,8 +347,9 @@ GATES: tuple[Gate, ...] = (
          lambda seen, now: refuse(seen, "9/8-hostname-record", "HostnameConflict", hostname_conflict(seen),
                                   "Give this machine a host name of its own."),
          applies=lambda seen: not members_needed(seen)),
+    *MEMBER_GATES,
     Gate("9/10-rejected", lambda seen, now: bool(seen.machine) and text_at(seen.machine.status if seen.machine else {}, "rejectedInputsHash")
-         == _config(seen).sha256,
+         == config_of(seen).sha256,
          lambda seen, now: refuse(seen, "9/10-rejected", "ConfigRejected", "The node refused these very bytes before.",
                                   "Change the configuration; it is tried again only then.")),
     Gate("9/6-pin-missing", lambda seen, now: True,

@@ -16,6 +16,7 @@ from .._model.observations import Certificate, EtcdMember, NodeFacts
 from .._model.observed import Observed
 from .._model.plan import Refusal, Step, Target, Warn
 from .._model.records import Record
+from .etcd_words import EtcdView, RemoveEtcdMember
 from .running_words import RunningNode
 
 
@@ -33,7 +34,7 @@ class Provisioning:
     `machine` None is a run without a store: then `identity` and `pin` come from the options. `config` is what the person
     brought, or why it cannot be used. `authority` is the CA text of the credentials, Absent where a store-less run has none.
     `running` is the authenticated read, `maintenance` the insecure one, `settled` the second look at a certificate,
-    `members` the etcd members as another control plane lists them. `holder` is this run.
+    `members` the etcd members as another control plane lists them, `etcd` the same with who answers healthy. `holder` is this run.
     """
 
     target: Target
@@ -49,6 +50,7 @@ class Provisioning:
     maintenance: Observed[NodeFacts] | None = None
     settled: Observed[Settled] | None = None
     members: Observed[tuple[EtcdMember, ...]] | None = None
+    etcd: Observed[EtcdView] | None = None
     #: Machines of this very pass that have to go first, in a bootstrapped cluster.
     after: tuple[str, ...] = ()
     #: Every machine of the store, of any cluster.
@@ -61,10 +63,14 @@ class Provisioning:
     sending_fresh: float = 90.0
     #: Where `config` was rendered from the records: the same as documents.
     rendered: Rendered | None = None
+    #: Seconds between two readings that have to agree.
+    follow: float = 15.0
+    #: The cluster whose etcd a person gave up for this machine, by typing its name, or ''.
+    discard_etcd: str = ""
 
 
 #: The readings that a decision can ask for, each the name of a field of the observation.
-READINGS = ("running", "maintenance", "settled", "members")
+READINGS = ("running", "maintenance", "settled", "members", "etcd")
 
 
 @dataclass(frozen=True)
@@ -140,4 +146,13 @@ class Send:
     warnings: tuple[Warn, ...] = ()
 
 
-Verdict = Union[Need, Refused, Follow, Unchanged, Pin, Send]
+@dataclass(frozen=True)
+class Remove:
+    """The stale etcd member goes first; `send` is the step that follows it."""
+
+    step: RemoveEtcdMember
+    send: ApplyConfig
+    warnings: tuple[Warn, ...] = ()
+
+
+Verdict = Union[Need, Refused, Follow, Unchanged, Pin, Send, Remove]

@@ -24,7 +24,7 @@ from .machine_edit_words import Edit, Edited, EditSeen, TrustMachine
 from .no_answer import sending_of
 from .same_machine import difference, recorded_identity
 from .status_change import StatusChange
-from .weak_identity import Suspect, weaknesses
+from .weak_identity import is_weak
 
 
 @dataclass(frozen=True)
@@ -43,10 +43,7 @@ class _Trust:
 
     @cached_property
     def weak(self) -> bool:
-        others = tuple(machine for machine in self.seen.machines if machine.name != self.machine.name)
-        identity = self.node.identity if self.node is not None else recorded_identity(self.machine.spec)
-        return bool(weaknesses(Suspect(identity, (), others))) or condition_of(self.machine, "WeakIdentity") is not None \
-            or self.machine.name.startswith("weak-")
+        return is_weak(self.machine, self.seen.machines, self.node.identity if self.node is not None else None)
 
     @cached_property
     def lost(self) -> bool:

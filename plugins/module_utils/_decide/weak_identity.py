@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from .._model.hardware import is_placeholder_uuid, meaningful
 from .._model.identity import Identity, canonical_uuid, swapped_uuid
-from .._model.records import Record
+from .._model.records import Record, condition_of
 from .same_machine import recorded_identity
 
 
@@ -96,6 +96,13 @@ RULES: tuple[tuple[str, Callable[[Suspect], Weakness | None]], ...] = (
 def weaknesses(suspect: Suspect) -> tuple[Weakness, ...]:
     """Everything that makes the identity weak; () is a strong one."""
     return tuple(found for rule, check in RULES if (found := check(suspect)) is not None)
+
+
+def is_weak(machine: Record, others: Iterable[Record], identity: Identity | None = None) -> bool:
+    """Whether this machine's identity, as recorded or as found, is weak, or a person had to resolve it."""
+    rest = tuple(other for other in others if other.name != machine.name)
+    suspect = Suspect(recorded_identity(machine.spec) if identity is None else identity, (), rest)
+    return bool(weaknesses(suspect)) or condition_of(machine, "WeakIdentity") is not None or machine.name.startswith("weak-")
 
 
 def unique_parts(identity: Identity, others: Iterable[Record]) -> tuple[str, ...]:

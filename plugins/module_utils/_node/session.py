@@ -149,6 +149,10 @@ class NodeSession:
         """The answer comes before anything has happened."""
         await self._caller.send(call(MACHINE, "Reboot"), method(MACHINE, "Reboot").request())
 
+    async def etcd_remove_member(self, member: str) -> None:
+        request = method(MACHINE, "EtcdRemoveMemberByID").request(member_id=int(member, 16))
+        await self._caller.send(call(MACHINE, "EtcdRemoveMemberByID"), request)
+
     def _identity(self, information: Observed[Any], found: Observed[tuple[Link, ...]]) -> Identity:
         macs = permanent_macs(cosi.needed(found, self._caller) or ())
         spec = cosi.needed(information, self._caller)
@@ -176,6 +180,9 @@ def _disks(found: Observed[reads.Items], volumes: Observed[reads.Items]) -> Obse
 
 
 def _partitions(volumes: Observed[reads.Items]) -> Observed[tuple[Partition, ...]]:
+    if isinstance(volumes, Absent):
+        # Talos lists every block device, blank ones too: a node that lists none has not looked yet.
+        return Unknown("AnswerInvalid", "The node lists no block device at all, so it has not looked for its partitions yet.", volumes.source)
     if not isinstance(volumes, Present):
         return volumes
     found = reads.partitions(volumes.value)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
@@ -16,13 +17,14 @@ from .._machineconfig.bring import BroughtConfig
 from .._model.credentials import Credentials
 from .._model.errors import TalosError
 from .._model.identity import Identity
-from .._model.machine import cluster_of, dial_endpoint, identity_of, pin_of
+from .._model.machine import cluster_of, dial_endpoint, identity_of, known_endpoints, pin_of
 from .._model.observations import Endpoint
 from .._model.observed import Absent, Observed, Present, Unknown
 from .._model.plan import Target
 from .._model.ports import Ports
 from .._model.timing import Timing
 from .compared_memory import ComparedMemory
+from .etcd_reads import read_view
 from .node_reads import read_certificate, read_maintenance, read_members, read_running
 from .pass_store import PassStore
 from .rendering import Renderer, brought
@@ -33,7 +35,8 @@ from .record_reads import MachineView, address_of, credentials_for, need_store, 
 class Job:
     """One machine and the configuration that is for it. `name` is the record's; without a store the rest says who it is.
 
-    `render`: the configuration is rendered from the records, anew for each observation; `config` is what came of it last.
+    `render`: the configuration is rendered from the records, anew for each observation; `config` is what came of it last. `endpoint`, of
+    a recorded machine: at which of its known addresses it is dialled. `rules`: the decision that judges it.
     """
 
     name: str = ""
@@ -43,6 +46,7 @@ class Job:
     identity: Identity = Identity()
     fingerprint: str = ""
     cluster: str = ""
+    rules: Callable[[Provisioning, float], Verdict] = decide
 
     @property
     def label(self) -> str:
@@ -99,15 +103,29 @@ def begin(around: Surroundings, job: Job, beside: tuple[tuple[str, str], ...], a
     rendered = around.renderer.machine(view) if job.render and around.renderer is not None else None
     credentials = credentials_for(ports, cluster, view.cluster)
     address = address_of(view, around.allow_loopback)
+    if job.endpoint is not None and isinstance(address, Present):
+        address = _known(around, view, job.endpoint)
     observation = Provisioning(
         target=view.target, identity=identity_of(view.machine), pin=pin_of(view.machine),
         config=job.config if rendered is None else brought(rendered), rendered=rendered.value if isinstance(rendered, Present) else None,
         authority=Present(credentials.value.ca) if isinstance(credentials, Present) else credentials,
         endpoint=Present(str(address.value)) if isinstance(address, Present) else address,
         machine=view.machine, cluster=view.cluster, siblings=view.siblings, beside=tuple(one for one in beside if one[0] != job.name),
-        everybody=view.everybody, same_address=_same_address(around, view), after=after, holder=ports.holder, sending_fresh=around.timing.sending_counts)
+        everybody=view.everybody, same_address=_same_address(around, view), after=after, holder=ports.holder, sending_fresh=around.timing.sending_counts,
+        follow=around.timing.follow, discard_etcd=around.discard_etcd if around.names == (job.name,) else "")
     return Seen(job, observation, view, address.value if isinstance(address, Present) else None,
                 credentials.value if isinstance(credentials, Present) else None)
+
+
+def _known(around: Surroundings, view: MachineView, endpoint: Endpoint) -> Observed[Endpoint]:
+    """That address, where the machine is known at it (section 6) and may be dialled there."""
+    if endpoint not in known_endpoints(view.machine):
+        return Unknown("EndpointRefused", f"Machine {view.machine.name} is not known at {endpoint}.")
+    try:
+        rules_for(view.cluster, around.allow_loopback, endpoint)
+    except TalosError as error:
+        return Unknown("EndpointRefused", error.message)
+    return Present(endpoint)
 
 
 def _same_address(around: Surroundings, view: MachineView) -> tuple[str, ...]:
@@ -147,7 +165,7 @@ def _without_store(around: Surroundings, job: Job) -> Seen:
 async def observe(around: Surroundings, seen: Seen) -> tuple[Seen, Verdict]:
     """Read what the decision asks for until it has decided."""
     while True:
-        verdict = decide(seen.observation, around.ports.clock.now())
+        verdict = seen.job.rules(seen.observation, around.ports.clock.now())
         if not isinstance(verdict, Need):
             return seen, verdict
         seen = replace(seen, observation=await _read(around, seen, verdict.reading))
@@ -160,15 +178,23 @@ async def _read(around: Surroundings, seen: Seen, reading: str) -> Provisioning:
     if reading == "running":
         return replace(observation, running=await read_running(ports, endpoint, seen.credentials))
     if reading == "maintenance":
-        return _as_booted(around, seen, replace(observation, maintenance=await read_maintenance(ports, endpoint)))
+        return as_booted(around, seen, replace(observation, maintenance=await read_maintenance(ports, endpoint)))
     if reading == "settled":
         await ports.clock.sleep(around.timing.settle)
         again = await read_certificate(ports, endpoint)
         return replace(observation, settled=Present(Settled(again.value)) if isinstance(again, Present) else again)
-    return replace(observation, members=await read_members(ports, members_at(seen), seen.credentials))
+    return await read_etcd(around, seen, observation, reading)
 
 
-def _as_booted(around: Surroundings, seen: Seen, observation: Provisioning) -> Provisioning:
+async def read_etcd(around: Surroundings, seen: Seen, observation: Provisioning, reading: str) -> Provisioning:
+    """The observation with etcd's members as another control plane lists them, or (`etcd`) as all of them do and who answers healthy."""
+    if reading == "members":
+        return replace(observation, members=await read_members(around.ports, members_at(seen), seen.credentials))
+    machine = observation.machine
+    return replace(observation, etcd=await read_view(around.ports, members_at(seen), seen.credentials, seen.endpoint, machine))
+
+
+def as_booted(around: Surroundings, seen: Seen, observation: Provisioning) -> Provisioning:
     """The observation with the render for how the node booted: its SecureBoot state decides the installer (section 8)."""
     facts = observation.maintenance
     if not seen.job.render or around.renderer is None or seen.view is None or not isinstance(facts, Present):

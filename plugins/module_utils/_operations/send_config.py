@@ -10,11 +10,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 
-from .._decide.approved import is_bootstrapped
-from .._decide.lock import Disruption
+from .._decide.approved import has_converged, is_bootstrapped
+from .._decide.lock import Disruption, disruption_of
 from .._decide.no_answer import NOT_SENT, REJECTED, TRANSIENT, UNCONFIRMED, Sending, outcome_of, with_rejected, with_sending, without_sending
-from .._decide.provisioning import decide, refuse
+from .._decide.provisioning_row import refuse
 from .._decide.provisioning_words import ApplyConfig, Follow, Need, Provisioning, Send, Unchanged, Verdict
+from .._decide.reprovision_words import Resume
 from .._machineconfig.masking import Mask
 from .._model.errors import LOCK_REASONS, TalosError
 from .._model.moments import moment
@@ -23,8 +24,7 @@ from .._model.ports import Session
 from .disruption import announce, join_of, withdraw
 from .lease import Held, held
 from .machine_effects import Effects
-from .node_reads import read_members
-from .provisioning_reads import Seen, Surroundings, begin, members_at, observe
+from .provisioning_reads import Seen, Surroundings, begin, observe, read_etcd
 from .stored import count_as_stored, write_stored
 
 #: How often the readings are made anew when the record changed, or the answer was lost, under our hands.
@@ -101,9 +101,8 @@ async def _round(around: Surroundings, seen: Seen, step: ApplyConfig, effects: E
         endpoint = fresh.endpoint
         if endpoint is None or endpoint != seen.endpoint:
             raise _Again()
-        if lease is not None and is_bootstrapped(fresh.observation.cluster):
-            members = await read_members(around.ports, members_at(fresh), fresh.credentials)
-            fresh = replace(fresh, observation=replace(fresh.observation, members=members))
+        for reading in _etcd_readings(seen, fresh, lease):
+            fresh = replace(fresh, observation=await read_etcd(around, fresh, fresh.observation, reading))
         try:
             async with around.ports.nodes.maintenance(endpoint, step.fingerprint) as session:
                 return await _on_connection(around, fresh, step, effects, lease, session)
@@ -111,12 +110,21 @@ async def _round(around: Surroundings, seen: Seen, step: ApplyConfig, effects: E
             raise _Again(error=error) from error
 
 
+def _etcd_readings(seen: Seen, fresh: Seen, lease: Held | None) -> tuple[str, ...]:
+    """What is read of etcd under the lease: again what the decision asked for before, and the members of a bootstrapped cluster."""
+    if lease is None:
+        return ()
+    if seen.observation.etcd is not None:
+        return ("etcd",)
+    return ("members",) if seen.observation.members is not None or is_bootstrapped(fresh.observation.cluster) else ()
+
+
 async def _on_connection(around: Surroundings, seen: Seen, step: ApplyConfig, effects: Effects, lease: Held | None, session: Session) -> Sent:
     """The identity again on the very connection, the decision again on it, `sending`, then the bytes."""
     facts = await session.facts()
     observation = replace(seen.observation, maintenance=Present(facts, str(session.endpoint)))
     now = around.ports.clock.now()
-    verdict = decide(observation, now)
+    verdict = seen.job.rules(observation, now)
     if isinstance(verdict, Need):
         raise _Again()
     if not isinstance(verdict, Send) or verdict.step.id != step.id or verdict.step.waits_for:
@@ -135,14 +143,14 @@ async def _on_connection(around: Surroundings, seen: Seen, step: ApplyConfig, ef
             if error.reason == "RecordChanged":
                 raise _Again() from error
             return Sent(False, refuse(observation, "9/10-sending", error.reason, error.message, error.hint), error=error)
-        joins = _announce(around, observation, lease, now)
-        if lease is not None:
-            try:
+        try:
+            joins = _announce(around, observation, step, lease, now)
+            if lease is not None:
                 lease.confirm()
-            except TalosError as error:
-                effects.status(machine, lambda status: without_sending(status, around.ports.holder, before))
-                _withdraw(around, observation, joins)
-                return Sent(False, refuse(observation, "13/lost", error.reason, error.message, error.hint), error=error)
+        except TalosError as error:
+            effects.status(machine, lambda status: without_sending(status, around.ports.holder, before))
+            _withdraw(around, observation, joins)
+            return Sent(False, refuse(observation, "13/lost", error.reason, error.message, error.hint), error=error)
     around.ports.progress(f"{seen.job.label}: sending the configuration")
     try:
         reply = await session.apply(config.value.raw, "AUTO")
@@ -155,10 +163,16 @@ async def _on_connection(around: Surroundings, seen: Seen, step: ApplyConfig, ef
     return Sent(True, warnings=reply.warnings)
 
 
-def _announce(around: Surroundings, observation: Provisioning, lease: Held | None, now: float) -> Disruption | None:
-    """A control plane that joins a bootstrapped cluster: nothing disruptive begins elsewhere before it has joined (section 13)."""
-    if lease is None or observation.cluster is None or observation.machine is None or not is_bootstrapped(observation.cluster):
+def _announce(around: Surroundings, observation: Provisioning, step: ApplyConfig, lease: Held | None, now: float) -> Disruption | None:
+    """A control plane that joins a bootstrapped cluster: nothing disruptive begins elsewhere before it has joined (section 13). One that
+    kept its data joins nothing, and its coming back is what the others may be waiting for."""
+    if lease is None or observation.cluster is None or observation.machine is None or isinstance(step, Resume):
         return None
+    if not (is_bootstrapped(observation.cluster) or has_converged(observation.machine)):
+        return None
+    standing = disruption_of(observation.cluster)
+    if standing is not None and standing.machine == observation.machine.name:
+        return None  # since its stale member was removed, or since an earlier attempt; it ends with what it shows, whatever becomes of this send
     disruption = join_of(observation.machine.name, now)
     announce(around.ports, observation.cluster, disruption)
     return disruption

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from .._decide.approved import has_converged
 from .._decide.conditions import Status, with_condition
 from .._decide.no_answer import with_left_over_stored, with_stored
 from .._model.records import Condition, Record
@@ -36,5 +37,8 @@ def _write(machine: Record, store: Callable[[Status], Status], message: str, eff
 
     after = effects.status(machine, change)
     digest = str(after.status.get("storedConfigHash") or "")[:12]
-    effects.event(after, "Normal", "ConfigApplied", f"Configuration {digest}: {message}")
+    if has_converged(machine):
+        effects.event(after, "Warning", "NodeReinstalled", f"Ichor re-installed this node: configuration {digest}. {message}")
+    else:
+        effects.event(after, "Normal", "ConfigApplied", f"Configuration {digest}: {message}")
     return after

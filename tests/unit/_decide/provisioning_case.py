@@ -14,8 +14,8 @@ from ansible_collections.ichor.talos.plugins.module_utils._decide.running_words 
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.bring import bring
 from ansible_collections.ichor.talos.plugins.module_utils._model.identity import Identity
 from ansible_collections.ichor.talos.plugins.module_utils._model.machine import identity_of, pin_of
-from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Disk, Endpoint, EtcdMember, NodeFacts, StageReading
-from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Present, Unknown
+from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Disk, Endpoint, EtcdMember, NodeFacts, Partition, StageReading
+from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Observed, Present, Unknown
 from ansible_collections.ichor.talos.plugins.module_utils._model.plan import Target
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import Record
 from ansible_collections.ichor.talos.tests.unit._operations import world as w
@@ -29,10 +29,11 @@ MEMBERS = (EtcdMember("00000000000000a2", "cp2", ("https://10.0.0.2:2380",)),)
 
 
 def facts(identity: Identity | None = None, certificate: str = "one", stage: str = "maintenance", version: str = "v1.13.9",
-          disks: tuple[Disk, ...] = (Disk("sda", "/dev/sda", 10 ** 11, wwid="wwid-sda"),), secure_boot: bool = False) -> NodeFacts:
+          disks: tuple[Disk, ...] = (Disk("sda", "/dev/sda", 10 ** 11, wwid="wwid-sda"),), secure_boot: bool = False,
+          partitions: Observed[tuple[Partition, ...]] = Absent()) -> NodeFacts:
     """A node that waits in maintenance mode as machine 1."""
     return NodeFacts(Endpoint("10.0.0.1"), w.certificate(certificate), identity or w.identity(1), Present(StageReading(stage, True)),
-                     Present(disks), Absent(), Absent(), version, Present(secure_boot))
+                     Present(disks), Absent(), partitions, version, Present(secure_boot))
 
 
 def case(role: str, *, machine: Mapping[str, object] | None = None, status: Mapping[str, object] | None = None,
@@ -52,6 +53,11 @@ def case(role: str, *, machine: Mapping[str, object] | None = None, status: Mapp
         config=Present(bring(config if config is not None else w.config(role, hostname))), authority=Present("CA PEM"),
         endpoint=Present("10.0.0.1:50000"), machine=record if stored else None, cluster=owner if stored else None,
         siblings=(record, *others) if stored else (), running=SILENT, maintenance=Present(facts()), holder="run-1")
+
+
+def labels(*names: str, state: str = "xfs") -> Present[tuple[Partition, ...]]:
+    """Partitions with these labels; `state` is the file system of STATE."""
+    return Present(tuple(Partition(f"/dev/sda{number}", "/dev/sda", name, state if name == "STATE" else "xfs") for number, name in enumerate(names, 1)))
 
 
 def worker(*, cluster: Mapping[str, object] | None = None, **more: object) -> Provisioning:

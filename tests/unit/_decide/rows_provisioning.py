@@ -169,6 +169,20 @@ PROVISIONING: tuple[Row, ...] = (
     Row("9/node-of-the-same-name", "9/8-hostname-record", lambda: case.worker(
         others=(w.machine_record("m9", 9, hostname=None, status={"nodeName": "m1"}),)), "HostnameConflict"),
     Row("9/same-name-in-the-same-task", "9/8-hostname-record", lambda: replace(case.worker(), beside=(("m9", "m1"),)), "HostnameConflict"),
+    Row("12/send-with-state", "12/send-state-present", lambda: case.shows(case.controlplane(bootstrapped=True), partitions=case.labels("META", "STATE")),
+        "StateNotFound"),
+    Row("12/send-with-state-to-a-worker", "", lambda: case.shows(case.worker(cluster_status=case.BOOTSTRAPPED), partitions=case.labels("STATE")), "Send"),
+    Row("12/send-with-state-before-the-bootstrap", "", lambda: case.shows(case.controlplane(), partitions=case.labels("STATE")), "Send"),
+    Row("12/send-with-encrypted-state", "12/send-labels-unclear", lambda: case.shows(
+        case.controlplane(bootstrapped=True), partitions=case.labels("STATE", state="luks")), "ReprovisionBlocked"),
+    Row("12/send-without-labels", "12/send-labels-unclear", lambda: case.shows(
+        case.controlplane(bootstrapped=True), partitions=Unknown("TimedOut", "no answer")), "ReprovisionBlocked"),
+    Row("12/send-with-a-stale-member", "12/send-stale-member", lambda: members(EtcdMember("a1", "m1", ("https://10.0.0.1:2380",))), "StaleEtcdMember"),
+    Row("12/send-with-a-member-under-its-old-name", "12/send-stale-member", lambda: members(EtcdMember("a1", "old", ("https://10.0.0.1:2380",))),
+        "StaleEtcdMember"),
+    Row("12/send-with-data-and-its-member", "", lambda: case.shows(
+        members(EtcdMember("a1", "m1", ("https://10.0.0.1:2380",))), partitions=case.labels("META", "EPHEMERAL")), "Send"),
+    Row("12/send-with-a-nameless-learner", "", lambda: members(EtcdMember("a1", "", ("https://10.0.0.1:2380",), (), True)), "Send"),
     Row("8/a-link-that-is-not-there", "8/links", lambda: with_links(case.worker(), "eth7", "enp1s0"), "RenderFailed"),
     Row("8/a-link-that-is-there", "", lambda: with_links(case.worker(), "enp1s0", "enp1s0"), "Send"),
     Row("9/bytes-that-were-refused", "9/10-rejected", lambda: case.worker(status={"rejectedInputsHash": sending()["sending"]["hash"]}),  # type: ignore[index]

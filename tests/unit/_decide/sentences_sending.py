@@ -466,6 +466,15 @@ SENTENCES: tuple[Sentence, ...] = (
 
 #: Rows that stand for sentences of other sections.
 OTHERS: dict[str, str] = {
+    "12/send-with-state": "section 12, the gates of every insecure send to a control plane of a bootstrapped cluster",
+    "12/send-with-state-to-a-worker": "section 12, the gates of every insecure send to a control plane of a bootstrapped cluster",
+    "12/send-with-state-before-the-bootstrap": "section 12, the gates of every insecure send to a control plane of a bootstrapped cluster",
+    "12/send-with-encrypted-state": "section 12, the gates of every insecure send to a control plane of a bootstrapped cluster",
+    "12/send-without-labels": "section 12, the gates of every insecure send to a control plane of a bootstrapped cluster",
+    "12/send-with-a-stale-member": "section 12, the gates of every insecure send to a control plane of a bootstrapped cluster",
+    "12/send-with-a-member-under-its-old-name": "section 12, the gates of every insecure send to a control plane of a bootstrapped cluster",
+    "12/send-with-data-and-its-member": "section 12, the gates of every insecure send to a control plane of a bootstrapped cluster",
+    "12/send-with-a-nameless-learner": "section 12, the gates of every insecure send to a control plane of a bootstrapped cluster",
     "8/a-link-that-is-there": "section 8, a link that the node does not have",
     "8/a-link-that-is-not-there": "section 8, a link that the node does not have",
     "9/pending": "law 3",

@@ -82,13 +82,14 @@ def test_what_is_read_next_is_a_decision(seen: Provisioning, reading: str) -> No
     case.worker(status=sending()), case.worker(status=sending(age=1, by="run-1")),
     case.worker(others=(w.machine_record("m9", 9, hostname="m1", approvalState="pending"),)),
     case.controlplane(others=(w.machine_record("cp9", 9, "controlplane"),)), case.worker(cluster={"hold": ""}),
-    case.worker(others=CONTROL_PLANES), members(EtcdMember("a1", "m1", ("https://10.0.0.1:2380",))),
+    case.worker(others=CONTROL_PLANES),
+    case.shows(members(EtcdMember("a1", "m1", ("https://10.0.0.1:2380",))), partitions=case.labels("META", "EPHEMERAL")),
     case.worker(status=condition("Removal", "False")), case.shows(case.worker(config=UNATTENDED), version="v1.14.0"),
     case.shows(case.worker(cluster={"secureBoot": "Preferred"}), secure_boot=False),
     case.shows(case.worker(machine={"identity": {"serial": "SER-1"}}), identity=Identity(w.uuid(9), "SER-1", ("00:1c:42:00:00:99",))),
 ], ids=["worker", "control-plane", "joining", "annotation-accepts", "pin-in-hex", "second-attempt", "own-fresh-sending", "pending-namesake",
-        "even-count-is-turned-odd", "no-hold", "cap-is-not-for-workers", "own-member-by-address", "removal-lifted", "newest", "secure-boot-preferred",
-        "weak-resolved"])
+        "even-count-is-turned-odd", "no-hold", "cap-is-not-for-workers", "own-member-by-address-with-its-data", "removal-lifted", "newest",
+        "secure-boot-preferred", "weak-resolved"])
 def test_exceptions_that_may_be_sent(seen: Provisioning) -> None:
     verdict = decide(seen, case.NOW)
     assert isinstance(verdict, Send) and not verdict.step.waits_for

@@ -20,9 +20,9 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.credentials imp
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import Failure, TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._model.identity import Identity
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import (
-    ApplyReply, Certificate, Disk, Endpoint, EtcdMember, EtcdStatus, NodeFacts, ServiceState, StageReading,
+    ApplyReply, Certificate, Disk, Endpoint, EtcdMember, EtcdStatus, NodeFacts, Partition, Probe, ServiceState, StageReading,
 )
-from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Present
+from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Observed, Present
 from ansible_collections.ichor.talos.plugins.module_utils._model.plan import Plan
 from ansible_collections.ichor.talos.plugins.module_utils._model.ports import Actor, LeaseView, Ports
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import CLUSTER, MACHINE, Event, Listing, Record, Ref
@@ -84,12 +84,17 @@ class Node:
     members: tuple[EtcdMember, ...] = ()
     leader: str = ""
     learner: bool = False
+    member_id: str = ""
     config: bytes = b""
     boot: str = "boot-1"
     #: Raised by the next applies, before or after the node stored.
     refuse: list[TalosError] = field(default_factory=list)
     lose: list[TalosError] = field(default_factory=list)
     bootstrap_errors: list[TalosError] = field(default_factory=list)
+    partitions: Observed[tuple[Partition, ...]] = field(default_factory=Absent)
+    #: Raised by the next removals of a member through this node, before or after etcd did it.
+    keep_member: list[TalosError] = field(default_factory=list)
+    lose_removal: list[TalosError] = field(default_factory=list)
     after_apply: str = "closed"
 
     @property
@@ -119,7 +124,7 @@ class Session:
         node = await self._call("facts")
         stage = "maintenance" if self.maintenance else node.stage
         return NodeFacts(self.endpoint, self.certificate, node.identity, Present(StageReading(stage, True)), Present(node.disks), Absent(),
-                         Absent(), node.version, Present(node.secure_boot), "")
+                         node.partitions, node.version, Present(node.secure_boot), "")
 
     async def stage(self) -> StageReading:
         node = await self._call("stage")
@@ -149,7 +154,7 @@ class Session:
             raise error("Unimplemented", self.endpoint)
         if node.etcd != "Running":
             raise error("TimedOut", self.endpoint)
-        return EtcdStatus(f"{node.name}-id", node.leader, node.learner)
+        return EtcdStatus(node.member_id or f"{node.name}-id", node.leader, node.learner)
 
     async def apply(self, config: bytes, mode: str) -> ApplyReply:
         node = await self._call("apply")
@@ -164,6 +169,18 @@ class Session:
             raise node.lose.pop(0)
         await self._world.boundary(f"apply answered {node.name}")
         return ApplyReply("NO_REBOOT", "Applied configuration without a reboot")
+
+    async def etcd_remove_member(self, member: str) -> None:
+        node = await self._call("etcd_remove_member")
+        if node.keep_member:
+            raise node.keep_member.pop(0)
+        if all(one.id != member for one in node.members):
+            raise error("NotFound", self.endpoint)
+        self._world.removed.append(member)
+        for other in self._world.nodes.values():
+            other.members = tuple(one for one in other.members if one.id != member)
+        if node.lose_removal:
+            raise node.lose_removal.pop(0)
 
     async def bootstrap(self) -> None:
         node = await self._call("bootstrap")
@@ -215,8 +232,12 @@ class Nodes:
             raise error("UnknownAuthority", endpoint)
         yield Session(self._world, node, endpoint, False)
 
-    async def probe(self, endpoint: Endpoint, timeout: float) -> None:
-        raise NotImplementedError
+    async def probe(self, endpoint: Endpoint, timeout: float) -> Probe:
+        await self._world.boundary(f"probe {endpoint}")
+        node = self._world.nodes.get(endpoint)
+        if node is None or node.mode == "closed":
+            return Probe(endpoint, "NotListening", None, "ConnectionRefused", "nothing listens")
+        return Probe(endpoint, "Maintenance" if node.mode == "maintenance" else "AlreadyConfigured", node.certificate)
 
     def scan(self, *unused: object, **options: object) -> None:
         raise NotImplementedError
@@ -318,6 +339,8 @@ class World:
         #: Nodes that were sent bytes on a connection that no pin was asked for.
         self.unpinned: list[str] = []
         self.bootstraps: list[str] = []
+        #: Ids of etcd members that were removed.
+        self.removed: list[str] = []
         self.lines: list[str] = []
         self.open: dict[Endpoint, int] = {}
         self.most_open: dict[Endpoint, int] = {}
