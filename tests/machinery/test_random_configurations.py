@@ -24,7 +24,9 @@ FIRST = int(os.environ.get("RANDOM_SEED", "0"))
 
 @pytest.mark.parametrize("make", [generate_row, patch_row, validate_row])
 @pytest.mark.parametrize("contract", sorted(MACHINERY))
-def test_random_inputs_are_judged_as_talos_does(contract: str, make: Callable[[int, Oracle], tuple[str, Row, str]]) -> None:
+def test_random_inputs_are_judged_as_talos_does(
+    contract: str, make: Callable[[int, Oracle], tuple[str, Row, str]], record_property: Callable[[str, object], None],
+) -> None:
     wrong: list[str] = []
     counted: Counter[str] = Counter()
     with Oracle(contract) as oracle:
@@ -35,7 +37,7 @@ def test_random_inputs_are_judged_as_talos_does(contract: str, make: Callable[[i
             counted[reason or ("equal" if not found else "wrong")] += 1
             if found and not reason:
                 wrong.append(f"{make.__name__} of {contract}, seed {seed}: {found[:300]} (Talos: {' '.join(said.split())[:300]})")
-    print(f"{make.__name__} of {contract}, seeds {FIRST} to {FIRST + EACH - 1}: {dict(counted)}")
+    record_property("told", f"{make.__name__} of {contract}, seeds {FIRST} to {FIRST + EACH - 1}: {dict(counted)}")
     assert wrong == []
     assert counted["equal"] > EACH / 3
 

@@ -177,7 +177,7 @@ def wrong_host_port(text: str) -> str:
 
 
 def wrong_base64(text: str, length: int = 0, wrong_length: str = "") -> str:
-    """"" for base64 (of so many bytes), else the words of Go's encoder."""
+    """"" for base64 (of so many bytes), else the words of Go's encoder, or wrong_length with the number of bytes for its `%d`."""
     body = text.replace("\r", "").replace("\n", "")
     found = re.search(r"[^A-Za-z0-9+/]", body.rstrip("="))
     padded = body.rstrip("=")
@@ -188,4 +188,4 @@ def wrong_base64(text: str, length: int = 0, wrong_length: str = "") -> str:
         raw = base64.b64decode(body, validate=True)
     except (binascii.Error, ValueError):
         return "illegal base64 data at input byte 0"
-    return wrong_length if length and len(raw) != length else ""
+    return wrong_length.replace("%d", str(len(raw))) if length and len(raw) != length else ""

@@ -106,11 +106,11 @@ def _check_bond(bond: Data, path: str, report: Report) -> None:
 
 def _check_wireguard(wireguard: Data, path: str, report: Report) -> None:
     # Talos quotes a key of the wrong length; a key is never quoted here
-    wrong = go_net.wrong_base64(wireguard.get("privateKey") or "", 32, f"wrong key {quote(MASK)} length")
+    wrong = go_net.wrong_base64(wireguard.get("privateKey") or "", 32, f"wrong key {quote(MASK)} length: %d")
     if wrong:
         report.error(f"{path}.privateKey", f"private key is invalid: {wrong}")
     for peer in wireguard.get("peers") or []:
-        wrong = go_net.wrong_base64(peer.get("publicKey") or "", 32, f"wrong key {quote(peer.get('publicKey') or '')} length")
+        wrong = go_net.wrong_base64(peer.get("publicKey") or "", 32, f"wrong key {quote(peer.get('publicKey') or '')} length: %d")
         if wrong:
             report.error(f"{path}.peers", f"public key invalid: {wrong}")
         endpoint = peer.get("endpoint") or ""

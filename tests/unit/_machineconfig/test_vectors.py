@@ -38,6 +38,16 @@ def test_a_text_that_talos_writes_and_cannot_read_is_written_readably() -> None:
     assert "wrote" in CHECKS["scalars.jsonl"]({**row, "output": f"{before}|4-\n\n             b{after}"}, HERE)
 
 
+@pytest.mark.parametrize(("length", "same"), [(6, True), (7, False)])
+def test_a_secret_that_talos_quotes_is_masked_and_the_rest_has_to_be_equal(length: int, same: bool) -> None:
+    text = "machine:\n  type: worker\n  network:\n    interfaces: [{interface: wg0, wireguard: {privateKey: c2VjcmV0}}]\n"
+    other = ("cluster instructions are required", "issuing CA or some accepted CAs are required (.machine.ca, machine.acceptedCAs)")
+    said = "".join(f"\t* {line}\n" for line in (*other, f'private key is invalid: wrong key "c2VjcmV0" length: {length}'))
+    row = {"machinery": "v1.13.9", "mode": "cloud", "config": text, "result": f"ERR: 1 error occurred:\n\t* v1alpha1.Config: 3 errors occurred:\n{said}"}
+    found = CHECKS["validate.jsonl"](row, HERE)
+    assert "c2VjcmV0" not in found.split("expected")[0] and bool(found) is not same, found
+
+
 def test_a_row_that_breaks_is_a_failing_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "scalars.jsonl").write_text('{"id": "half"}\n', encoding="utf-8")
     assert main([str(tmp_path)]) == 1
