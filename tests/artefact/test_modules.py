@@ -38,6 +38,7 @@ CALLS: dict[str, tuple[Mapping[str, object], str]] = {
     "talos_cluster_info": ({"cluster": "prod"}, "StoreMissing"),
     "talos_config_info": ({"store": "none", "config_content": CONFIG, "talos_version": "v1.13.9"}, ""),
     "talos_config_patch": ({"name": "inotify", "cluster": "prod", "documents": [{"machine": {"sysctls": {"a": "1"}}}]}, "StoreMissing"),
+    "talos_controller": ({"passes": 1}, "StoreMissing"),
     "talos_credentials": ({"kind": "talosconfig", "cluster": "prod", "path": "talosconfig"}, "StoreMissing"),
     "talos_discover": ({"store": "none", "addresses": [SILENT], "register": False, "allow_loopback": True}, ""),
     "talos_machine": ({"machine": "cp1", "hostname": "cp1"}, "StoreMissing"),

@@ -121,6 +121,9 @@ def _joining(case: _Case) -> Doing | None:
     bootstrapped = case.cluster is not None and bool(text_at(case.cluster.status, "bootstrappedAt"))
     if control_plane and not bootstrapped and _stage(case) == "booting":
         return Doing("It is booting and waits for etcd.", since, "the bootstrap of the cluster", "Bootstrap it with talos_bootstrap, once.")
+    if case.cluster is not None and not control_plane and not bootstrapped and _stage(case) == "running":
+        return Doing("It runs, and its cluster is not bootstrapped yet.", since, "the bootstrap of the cluster",
+                     "Bootstrap a control plane with talos_bootstrap, once.")
     if case.now.maintenance and case.node is not None:
         return Doing("It took a configuration and is still in maintenance mode.", since, "its installation",
                      "Wait; when it stays so, trust: true with talos_machine allows one more send.")

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .._decide.following import Following, Life, with_life, with_reading
-from .._decide.lock import disruption_of
 from .._decide.stage import CONVERGED, FOLLOWED, asks_insecurely, kind_of, life_of
 from .._model.credentials import Credentials
 from .._model.errors import TalosError
@@ -22,7 +21,6 @@ from .._model.observed import Observed, Present
 from .._model.ports import Ports
 from .._model.records import Record
 from .._model.timing import Timing
-from .disruption import end_if_over
 from .life_reads import look, static_endpoints
 from .machine_effects import Effects
 from .record_reads import MachineView, address_of, credentials_for, need_store, read_machine
@@ -72,16 +70,3 @@ def _written(view: MachineView, following: Following, life: Life, now: float, ef
     if life.joined:
         effects.event(machine, "Normal", "NodeJoined", life.message)
     return machine
-
-
-async def end_own_disruption(ports: Ports, view: MachineView, timing: Timing, allow_loopback: bool) -> bool:
-    """Whether no disruption of this very machine is open, after a look for the evidence that ends it (section 13)."""
-    disruption = disruption_of(view.cluster)
-    if view.cluster is None or disruption is None or disruption.machine != view.machine.name:
-        return True
-    address = address_of(view, allow_loopback)
-    if not isinstance(address, Present):
-        return False
-    credentials = credentials_for(ports, cluster_of(view.machine), view.cluster)
-    after = await end_if_over(ports, view.cluster, address.value, credentials, identity_of(view.machine), timing)
-    return disruption_of(after) is None

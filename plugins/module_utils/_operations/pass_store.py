@@ -105,6 +105,12 @@ class PassStore:
             self._listed.pop(record.kind, None)
         return record
 
+    def reread(self, kind: str, name: str) -> None:
+        """Take a record that was written past this store into the listing."""
+        record = self._inner.get(kind, name)
+        if record is not None:
+            self._wrote(record)
+
     # What goes through.
 
     def get(self, kind: str, name: str) -> Record | None:

@@ -10,6 +10,7 @@ import asyncio
 from dataclasses import dataclass, field
 
 from .._decide.following import Life, is_settled
+from .._decide.lock import disruption_of
 from .._decide.stage import life_of
 from .._model.errors import TalosError
 from .._model.identity import Identity
@@ -19,7 +20,8 @@ from .._model.outcome import MachineRow, Outcome
 from .._model.plan import Plan, Refusal, Target, Wait
 from .._model.ports import Gate, Ports
 from .._model.timing import Timing
-from .followed import end_own_disruption, look_by_record
+from .disruption import end_of
+from .followed import look_by_record
 from .life_reads import look
 from .machine_effects import Effects
 from .record_reads import credentials_for, need_store, rules_for
@@ -120,7 +122,9 @@ class _Follower:
         life, machine = seen.life, seen.machine
         settled = life.wrong or is_settled(life, machine, request.until_running) or life.rule.startswith(("9/never-sent", "9/pending", "9/rejected"))
         if life.joined and settled and request.follow:
-            settled = await end_own_disruption(ports, seen.view, request.timing, request.allow_loopback)
+            disruption = disruption_of(seen.view.cluster)
+            if disruption is not None and disruption.machine == self._record:
+                settled = await end_of(ports, seen.view, request.timing, request.allow_loopback)
         return _Seen(self._name, cluster_of(machine), life, settled=settled)
 
 

@@ -1,0 +1,348 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The loop: one queue, machines concurrent, each looked at again at its own time (design section 18).
+
+A subject is looked at or acted on, never both at once. Tasks only read and write; what follows from their answers is decided in one
+place, between two sleeps. The first looks of all make the whole plan, which the gate sees once; a later look that calls for new
+steps brings a plan of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+
+from .._decide.turns import next_step
+from .._model.errors import TalosError
+from .._model.outcome import MachineRow
+from .._model.plan import Plan, Refusal, Step, Target
+from .._model.ports import Gate, Ports
+from .._model.records import MACHINE
+from .._operations import reconcile
+from .._operations.machine_effects import Effects
+from .._operations.reconcile import Looked
+from .._operations.rounds import Acted, Round
+from . import discovering
+from .due import Due
+from .granted import Granted
+from .plan_start import starting_plan
+from .request import Request
+from .state import State
+from .telling import Teller
+from .world import World
+
+#: Subjects looked at at once, and acted on at once.
+LOOKS, ACTS = 256, 64
+#: How long steps that are under way may take once the time of the run is over, beyond the deadline of a send; in seconds.
+_GRACE = 30.0
+#: Nothing is due more exactly than this, in seconds.
+_TICK = 0.001
+
+SETTLED, PASSES, TIME, INTERRUPTED, PLANNED = "settled", "passes", "time", "interrupted", "planned"
+
+
+@dataclass(frozen=True)
+class _Landed:
+    """A look or a step that came to its end. `acted` holds the ids of what was done, `refusal` why it was not."""
+
+    name: str
+    effects: Effects
+    looked: Looked | None = None
+    tried: bool = False
+    acted: tuple[str, ...] = ()
+    refusal: Refusal | None = None
+
+
+class Loop:
+    """One run over one world."""
+
+    def __init__(self, request: Request, ports: Ports, gate: Gate, world: World) -> None:
+        self._request, self._ports, self._world, self._clock = request, ports, world, ports.clock
+        self.granted = Granted(gate, request.bounded, request.timing.reread)
+        self.teller = Teller(ports)
+        self.state = State()
+        self.due = Due()
+        self.looks: dict[str, int] = {}
+        self._first: set[str] = set()
+        self._planned = False
+        self._stale = False
+        self._landed: deque[_Landed] = deque()
+        self._busy: dict[str, asyncio.Task[None]] = {}
+        self._acting: set[str] = set()
+        self._looking, self._doing = asyncio.Semaphore(LOOKS), asyncio.Semaphore(ACTS)
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._wake = asyncio.Event()
+        self._deadline = self._clock.monotonic() + request.max_runtime
+
+    async def run(self) -> str:
+        """Look and act until the end, and say which end it was. Raises TalosError where the plan or the store ends the run."""
+        try:
+            end = await self._run()
+            await self._finish(end)
+            return end
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            if task is not None:
+                task.uncancel()
+            await self._stop()
+            self._land()
+            return INTERRUPTED
+        except BaseException:
+            await self._stop()
+            raise
+
+    async def _run(self) -> str:
+        machines = self._world.renew()
+        self._first = {*machines, *map(discovering.subject_of, self._world.discovering())}
+        for name in sorted(self._first):
+            self.due.put(name, self._clock.monotonic())
+        if machines:
+            self.teller.line(f"looking at {len(machines)} machine{'' if len(machines) == 1 else 's'}")
+        while True:
+            self._land()
+            now = self._clock.monotonic()
+            self._renew(now)
+            end = self._end(now)
+            if end:
+                return end
+            for name in self.due.take(now + _TICK):
+                self._start(name, self._look(name))
+            if not self._landed:
+                await self._sleep(now)
+
+    def _end(self, now: float) -> str:
+        if now >= self._deadline:
+            return TIME
+        if self._first or self._busy or self._landed:
+            return ""
+        if self._ports.check:
+            return PLANNED
+        if self._request.until_settled and not self.state.unsettled:
+            return SETTLED
+        return "" if len(self.due) else PASSES
+
+    async def _sleep(self, now: float) -> None:
+        due = self.due.next()
+        until = min(self._deadline, self.teller.due, due if due is not None else self._deadline)
+        self._wake.clear()
+        timer = asyncio.ensure_future(self._clock.sleep(max(_TICK, until - now)))
+        timer.add_done_callback(lambda ended: None if ended.cancelled() else self._wake.set())
+        try:
+            await self._wake.wait()
+        finally:
+            timer.cancel()
+        self.teller.waiting(sorted(self.state.unsettled), self._deadline - self._clock.monotonic())
+
+    # -- the records ---------------------------------------------------------------------------------------------------
+
+    def _renew(self, now: float) -> None:
+        """Read the listings anew, now and then: new records join, those that are gone leave, changed ones are looked at at once."""
+        if not self._planned or not self._stale and now - self._world.renewed < 2 * self._request.timing.follow:
+            return
+        before, self._stale = self._versions(), False
+        try:
+            names = self._world.renew()
+        except TalosError as error:
+            self.teller.line(f"the records cannot be read now: {error.message}")
+            self._world.renewed = now
+            return
+        after = self._versions()
+        for name in set(names) - self.looks.keys():
+            self.looks[name] = 0
+            self.due.put(name, now)
+        for name in [name for name in self.looks if name not in after and not discovering.is_discovery(name)]:
+            self._forget(name)
+        for name in names:
+            if name in before and before[name] != after[name]:
+                self.due.sooner(name, now)
+
+    def _versions(self) -> dict[str, str]:
+        return {record.name: record.resource_version for record in self._world.store.list(MACHINE).records}
+
+    def _forget(self, name: str) -> None:
+        self.due.drop(name)
+        self.looks.pop(name, None)
+        self.state.forget(name)
+
+    # -- tasks ---------------------------------------------------------------------------------------------------------
+
+    def _start(self, name: str, work: Coroutine[object, object, _Landed]) -> None:
+        self._busy[name] = asyncio.ensure_future(self._landing(name, work))
+
+    async def _landing(self, name: str, work: Coroutine[object, object, _Landed]) -> None:
+        """The task of one subject: whatever happens in it is that subject's alone."""
+        effects = Effects(self._world.around.ports)
+        try:
+            landed = await work
+        except TalosError as error:
+            gone = error.reason == "RecordNotFound"
+            landed = _Landed(name, effects, refusal=None if gone else Refusal(Target(name=name), error.reason, error.message, error.hint, "9/look"))
+        except Exception as error:
+            told = f"Something unexpected happened: {type(error).__name__}: {' '.join(str(error).split()).rstrip('.')}."
+            landed = _Landed(name, effects, refusal=Refusal(
+                Target(name=name), "InternalError", told, "This is a fault of the collection; please report it.", "9/look"))
+        finally:
+            self._busy.pop(name, None)
+            self._acting.discard(name)
+            self._wake.set()
+        self._landed.append(landed)
+
+    async def _look(self, name: str) -> _Landed:
+        around = self._world.around
+        effects = Effects(around.ports)
+        async with self._looking:
+            if discovering.is_discovery(name):
+                return _Landed(name, effects, Looked(await discovering.look(around, name, effects), _of_another_kind))
+            return _Landed(name, effects, await reconcile.look(around, name, effects))
+
+    async def _act(self, name: str, looked: Looked, step: Step) -> _Landed:
+        around = self._world.live if step.locked else self._world.around
+        effects = Effects(around.ports)
+        async with AsyncExitStack() as stack:
+            if step.locked:
+                await stack.enter_async_context(self._locks.setdefault(looked.round.cluster, asyncio.Lock()))
+            await stack.enter_async_context(self._doing)
+            acted = await looked.act(around, looked.round, step, effects)
+        return _Landed(name, effects, tried=True, acted=(step.id,) if acted.done else (), refusal=acted.refusal)
+
+    async def _discover(self, name: str, cluster: str, steps: frozenset[str]) -> _Landed:
+        effects = Effects(self._world.around.ports)
+        async with self._doing:
+            return _Landed(name, effects, tried=True, acted=await discovering.act(self._world.around, cluster, steps, effects))
+
+    async def _finish(self, end: str) -> None:
+        """Looks are given up; sends that are under way come to their end before the run is over."""
+        acting = [self._busy[name] for name in self._acting if name in self._busy]
+        if acting and end == TIME:
+            self.teller.line(f"the time is over; {len(acting)} step{' is' if len(acting) == 1 else 's are'} still under way")
+            timer = asyncio.ensure_future(self._clock.sleep(self._request.timing.apply + _GRACE))
+            ended = asyncio.ensure_future(asyncio.wait(acting))
+            try:
+                await asyncio.wait({timer, ended}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                timer.cancel()
+                ended.cancel()
+        await self._stop()
+        self._land()
+
+    async def _stop(self) -> None:
+        tasks = list(self._busy.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # -- what follows --------------------------------------------------------------------------------------------------
+
+    def _land(self) -> None:
+        """Take what came back, and start what may go now."""
+        moved: set[str] = set()
+        changed: set[str] = set()
+        while self._landed:
+            landed = self._landed.popleft()
+            self.state.keep(landed.effects)
+            if landed.tried:
+                self._did(landed)
+            else:
+                self._saw(landed, moved, changed)
+        if self._first:
+            return
+        if not self._planned:
+            self._planned = True
+            self.granted.begin(starting_plan(self.state, self._world, self._ports, self._request.timing))
+            changed = set(self.state.looked)
+            moved = {looked.round.cluster for looked in self.state.looked.values()}
+        if not self._ports.check and self._clock.monotonic() < self._deadline:
+            self._go(changed, moved)
+
+    def _saw(self, landed: _Landed, moved: set[str], changed: set[str]) -> None:
+        name, looked = landed.name, landed.looked
+        self._first.discard(name)
+        if looked is None and landed.refusal is None:
+            self._forget(name)
+            return
+        if looked is None and landed.refusal is not None:
+            looked = self._failed(name, landed.refusal)
+        if looked is None:
+            return
+        self.looks[name] = self.looks.get(name, 0) + 1
+        if self.state.take(name, looked):
+            moved.add(looked.round.cluster)
+        changed.add(name)
+        if name in self.state.rows:
+            (self.teller.row if self._planned else self.teller.known)(looked.round.row)
+        self._again(name, looked.round.requeue_after)
+
+    def _failed(self, name: str, refusal: Refusal) -> Looked:
+        """A look that raised: the machine stays as it was last seen, held by what happened."""
+        known = self.state.looked.get(name)
+        row = known.round.row if known is not None else MachineRow(name)
+        row = replace(row, ready=False, reason=refusal.reason, message=f"{refusal.message} {refusal.hint}".strip())
+        found = Round(name, row.cluster, Plan(refusals=(refusal,)), row, self._request.timing.reread, True, held=True)
+        return Looked(found, _of_another_kind, known.control_plane if known is not None else False)
+
+    def _again(self, name: str, after: float) -> None:
+        passes = self._request.passes
+        if passes and (self.looks[name] >= passes or discovering.is_discovery(name)):
+            return
+        self.due.put(name, self._clock.monotonic() + after)
+
+    def _did(self, landed: _Landed) -> None:
+        name, now = landed.name, self._clock.monotonic()
+        for step in landed.acted:
+            self.granted.did(step, now)
+        looked = self.state.looked.get(name)
+        if looked is None:
+            return
+        if discovering.is_discovery(name):
+            self._stale = True
+            self.state.unsettled.discard(name)
+            return
+        self._world.note(name)
+        if landed.acted:
+            self.state.unsettled.add(name)
+            self.state.rows[name] = reconcile.row_now(self._world.around, looked.round)
+        elif landed.refusal is not None:
+            self.state.refusals[name] = landed.refusal
+            message = f"{landed.refusal.message} {landed.refusal.hint}".strip()
+            self.state.rows[name] = replace(self.state.rows[name], reason=landed.refusal.reason, message=message)
+        self.teller.row(self.state.rows[name])
+        self._again(name, 0.0 if landed.acted else self._request.timing.follow)
+
+    def _go(self, changed: set[str], moved: set[str]) -> None:
+        """Start the next step of each machine whose steps are granted and whose wait is over."""
+        now = self._clock.monotonic()
+        for name in sorted(changed):
+            plan = self.state.looked[name].round.plan if name in self.state.looked else Plan()
+            self.granted.ask(plan.steps, plan.warnings)
+        turns: dict[str, tuple[Step, ...]] = {}
+        for cluster in sorted(moved):
+            if self.state.wanting(cluster):
+                turns.update(self.state.steps(cluster, self._world.cluster(cluster), lambda step: self._may(step, now)))
+        for name in sorted(changed | turns.keys()):
+            looked = self.state.looked.get(name)
+            if looked is None or name in self._busy:
+                continue
+            if discovering.is_discovery(name):
+                granted = frozenset(step.id for step in looked.round.plan.steps if self._may(step, now))
+                if granted:
+                    self._start(name, self._discover(name, looked.round.cluster, granted))
+                continue
+            step = next_step(turns.get(name, looked.round.plan.steps))
+            if step is None or name not in turns and step.locked:
+                continue
+            if self._may(step, now):
+                self.due.drop(name)
+                self._acting.add(name)
+                self._start(name, self._act(name, looked, step))
+
+    def _may(self, step: Step, now: float) -> bool:
+        return step in self.granted and not self.granted.rests(step, now)
+
+
+async def _of_another_kind(around: object, found: Round, step: Step, effects: Effects) -> Acted:
+    raise ValueError(f"{found.name} has no step {step.action} of its own")

@@ -1,0 +1,117 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""What all looks of a run share: the listings of this pass, the renders, and which machines are acted on."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .._model.errors import TalosError
+from .._model.machine import cluster_of
+from .._model.ports import Ports
+from .._model.records import CLUSTER, CONFIG_PATCH, MACHINE, Broken, Listing, Record, list_at
+from .._operations.compared_memory import ComparedMemory
+from .._operations.pass_store import PassStore
+from .._operations.provisioning_reads import Surroundings
+from .._operations.record_reads import need_store
+from .._operations.rendering import Renderer
+from .._operations.select import selected
+from .request import Request
+
+
+class World:
+    """Renewed now and then; between two renewals the listings stay as they are, with what this run wrote itself.
+
+    `around` is for looking and for steps without a lock, `live` for steps under one: those are decided on the store itself.
+    """
+
+    def __init__(self, request: Request, ports: Ports) -> None:
+        self._request = request
+        self.store = PassStore(need_store(ports))
+        self._ports, self._live = replace(ports, store=self.store), ports
+        self._patches: tuple[tuple[str, str], ...] | None = None
+        self._named = frozenset(request.machines)
+        self._memory = ComparedMemory()
+        self._chosen: frozenset[str] | None = None
+        self.renewed = float("-inf")
+        self.around = self._surroundings(self._ports, Renderer(self.store))
+        self.live = self._surroundings(ports, Renderer(self.store))
+        self._checked = False
+
+    def _surroundings(self, ports: Ports, renderer: Renderer) -> Surroundings:
+        request = self._request
+        return Surroundings(ports, request.timing, request.allow_loopback, renderer, names=request.machines, allow_reboot=request.allow_reboot,
+                            memory=self._memory, discard_etcd=request.discard_etcd)
+
+    def renew(self) -> tuple[str, ...]:
+        """Read the listings anew; gives the names that are acted on. Raises TalosError for a scope that names nobody, or what the
+        store raises."""
+        self.store.renew()
+        self.renewed = self._ports.clock.monotonic()
+        patches = tuple((record.name, record.resource_version) for record in self.store.list(CONFIG_PATCH).records)
+        if patches != self._patches:
+            self._patches = patches
+            renderer = Renderer(self.store)
+            self.around, self.live = self._surroundings(self._ports, renderer), self._surroundings(self._live, renderer)
+        return self._scope()
+
+    def _scope(self) -> tuple[str, ...]:
+        request, listing = self._request, self.store.list(MACHINE)
+        if not self._checked:
+            self._check(_names(listing))
+            if request.select:
+                self._chosen = frozenset(selected(listing.records, request.select))
+            self._checked = True
+        return tuple(record.name for record in listing.records if self._wanted(record))
+
+    def _check(self, known: set[str]) -> None:
+        """Raises TalosError `RecordNotFound` for a name that no record has, broken ones included."""
+        clusters = _names(self.store.list(CLUSTER))
+        for name in self._request.machines:
+            if name not in known:
+                raise TalosError("RecordNotFound", f"There is no machine {name} in {self.store.description}.",
+                                 "Check the name; talos_machine_info lists the machines.")
+        for name in self._request.clusters:
+            if name not in clusters:
+                raise TalosError("RecordNotFound", f"There is no cluster {name} in {self.store.description}.",
+                                 "Check the name, or create it with talos_cluster.")
+
+    def _wanted(self, machine: Record) -> bool:
+        request = self._request
+        return ((not request.clusters or cluster_of(machine) in request.clusters) and (not self._named or machine.name in self._named)
+                and (self._chosen is None or machine.name in self._chosen))
+
+    @property
+    def whole(self) -> bool:
+        """Whether whole clusters are acted on, so that machines nobody knows yet belong to the scope."""
+        return not self._request.machines and not self._request.select
+
+    def discovering(self) -> tuple[str, ...]:
+        """The clusters whose registered addresses are probed in this run."""
+        if not self.whole or not self._request.discover:
+            return ()
+        return tuple(record.name for record in self.store.list(CLUSTER).records
+                     if (not self._request.clusters or record.name in self._request.clusters)
+                     and (list_at(record.spec, "discovery", "addresses") or list_at(record.spec, "discovery", "ranges")))
+
+    def cluster(self, name: str) -> Record | None:
+        """A cluster's record as it is now."""
+        return self.store.get(CLUSTER, name) if name else None
+
+    def note(self, name: str) -> None:
+        """A machine was written to past the listing: the listing has it as it is now."""
+        self.store.reread(MACHINE, name)
+
+    def broken(self) -> tuple[Broken, ...]:
+        """Records that cannot be read; whose they are is not known, so they are told in every run."""
+        return tuple(entry for kind in (CLUSTER, MACHINE, CONFIG_PATCH) for entry in self.store.list(kind).broken)
+
+    def vanished(self) -> tuple[str, ...]:
+        return self.store.list(MACHINE).vanished
+
+
+def _names(listing: Listing) -> set[str]:
+    """Every name that a file stands for, readable or not."""
+    return {record.name for record in listing.records} | {entry.name for entry in listing.broken}

@@ -1,0 +1,110 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Which phase of its life a machine is in, and the round of that phase (design section 9, steps 1 to 4; sections 10 to 12)."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from .._decide.approved import has_converged, is_followed
+from .._model.approval import approval_state, status_lost
+from .._model.errors import TalosError
+from .._model.machine import cluster_of
+from .._model.outcome import MachineRow
+from .._model.plan import Plan, Refusal, Step
+from .._model.records import MACHINE, Record, condition_of, text_at
+from . import converge, follow_round, provision_round, reprovision
+from .machine_effects import Effects
+from .provisioning_reads import Surroundings
+from .record_reads import need_store, read_machine
+from .rounds import Acted, Round
+
+Act = Callable[[Surroundings, Round, Step, Effects], Awaitable[Acted]]
+
+#: The phases of a record; UNDECIDED machines wait for a person and are not dialled.
+UNDECIDED, PROVISION, FOLLOW, CONVERGED = "undecided", "provision", "follow", "converged"
+
+
+@dataclass(frozen=True)
+class Looked:
+    """A round, and how its steps are carried out. `role` as the record says; `joining`: sent, and not joined yet."""
+
+    round: Round
+    act: Act
+    control_plane: bool = False
+    joining: bool = False
+
+
+def phase_of(machine: Record) -> str:
+    """The phase that the record says; a lost status is only followed, with authentication."""
+    if approval_state(machine) != "approved":
+        return UNDECIDED
+    if status_lost(machine) or is_followed(machine):
+        return FOLLOW
+    return CONVERGED if has_converged(machine) else PROVISION
+
+
+async def look(around: Surroundings, name: str, effects: Effects) -> Looked:
+    """One look at one machine. Raises TalosError `RecordNotFound`, `RecordBroken` and what the store raises."""
+    view = read_machine(need_store(around.ports), name)
+    machine, phase = view.machine, phase_of(view.machine)
+    control_plane = text_at(machine.spec, "role") == "controlplane"
+    if phase == UNDECIDED:
+        return Looked(_undecided(around, machine), _nothing, control_plane)
+    try:
+        looked = await _of_phase(around, name, phase, effects)
+    except TalosError as error:
+        if error.reason == "RecordNotFound":
+            raise
+        refusal = Refusal(view.target, error.reason, error.message, error.hint, "9/look")
+        effects.refused(machine, refusal)
+        return Looked(_failed(around, machine, refusal), _nothing, control_plane)
+    return replace(looked, control_plane=control_plane, joining=phase == FOLLOW and not looked.round.row.ready)
+
+
+async def _of_phase(around: Surroundings, name: str, phase: str, effects: Effects) -> Looked:
+    if phase == PROVISION:
+        return Looked(await provision_round.look(around, name, effects), provision_round.act)
+    if phase == FOLLOW:
+        return Looked(await follow_round.look(around, name, effects), _nothing)
+    found = await converge.look(around, name, effects)
+    if found.fell_back:
+        again = await reprovision.look(around, name, effects, found.row.message)
+        if again is not None:
+            return Looked(again, reprovision.act)
+    return Looked(found, converge.act)
+
+
+async def _nothing(around: Surroundings, found: Round, step: Step, effects: Effects) -> Acted:
+    raise ValueError(f"a round without steps cannot do {step.action}")
+
+
+def _undecided(around: Surroundings, machine: Record) -> Round:
+    """A pending or rejected machine: what is recorded is all there is to say."""
+    rejected = approval_state(machine) == "rejected"
+    weak = condition_of(machine, "WeakIdentity")
+    told = "It was rejected: nothing is ever sent to it." if rejected else "It waits for a person's decision (talos_machine_approval)."
+    if weak is not None and not rejected:
+        told = f"It waits for a person, since its identity does not single it out: {weak.message}"
+    row = MachineRow(machine.name, cluster_of(machine), text_at(machine.status, "stage"), False,
+                     "Rejected" if rejected else "PendingApproval", told)
+    return Round(machine.name, cluster_of(machine), Plan(), row, around.timing.reread, True)
+
+
+def _failed(around: Surroundings, machine: Record, refusal: Refusal) -> Round:
+    row = MachineRow(machine.name, cluster_of(machine), text_at(machine.status, "stage"), False, refusal.reason,
+                     f"{refusal.message} {refusal.hint}".strip())
+    return Round(machine.name, cluster_of(machine), Plan(refusals=(refusal,)), row, around.timing.reread, True, held=True)
+
+
+def row_now(around: Surroundings, found: Round) -> MachineRow:
+    """The row of a machine after something was done to it, as its record tells it."""
+    machine = need_store(around.ports).get(MACHINE, found.name)
+    if machine is None:
+        return found.row
+    ready = condition_of(machine, "Ready")
+    return MachineRow(found.name, found.cluster, text_at(machine.status, "stage"), bool(ready and ready.status == "True"),
+                      ready.reason if ready else "", ready.message if ready else "", True)
