@@ -11,7 +11,7 @@ from contextlib import AbstractAsyncContextManager
 from typing import NoReturn
 
 from .._model.credentials import Credentials
-from .._model.observations import Endpoint, Probe
+from .._model.endpoint import Endpoint, Probe
 from .._model.ports import Session
 
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from typing import TYPE_CHECKING
 
 from .._model.errors import Failure, TalosError
-from .._model.outcome import Outcome
-from .._model.plan import Plan, Refusal
 from .._model.records import Json
 from .plan_text import plan_lines
+
+if TYPE_CHECKING:
+    from .._model.outcome import Outcome
+    from .._model.plan import Plan, Refusal
 
 #: Above this the events of ansible-runner would drop the whole result.
 LARGEST_RESULT = 500_000

@@ -34,13 +34,11 @@ import pwd
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from ansible.module_utils.basic import AnsibleModule
 
 from .._model.errors import TalosError
-from .._model.outcome import Outcome
-from .._model.plan import Plan
 from .._model.ports import Actor, CredentialsSource, Gate, Nodes, Ports, Store, no_credentials
 from . import saved_plan
 from .arguments import RECORD_OPTIONS, SECRET_OPTIONS, Spec
@@ -55,6 +53,10 @@ from .redaction import Redactor
 from .result import Result, fitted, of_error, of_outcome
 from .run_store import RunStore
 from .stopping import Stop
+
+if TYPE_CHECKING:
+    from .._model.outcome import Outcome
+    from .._model.plan import Plan
 
 R = TypeVar("R")
 VERBOSITY_OF_TRACEBACKS = 3

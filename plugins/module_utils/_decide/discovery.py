@@ -20,7 +20,8 @@ from .._model.records import CLUSTER, Condition, Event, Json, Record, Ref, condi
 from .discovery_entry import endpoint_text, pending_record, weak_name
 from .discovery_table import OTHER, OWN, row_of, state_of
 from .discovery_targets import owners_of
-from .discovery_words import Answer, CreateMachine, Discovery, Found, RefreshPin, Verdict, World
+from .discovery_verdict import CreateMachine, Found, RefreshPin, Verdict
+from .discovery_words import Answer, Discovery, World
 from .hardware_status import hardware_values, pin_values
 from .same_machine import recorded_identity
 from .status_change import StatusChange

@@ -12,7 +12,7 @@ from .._model.dialling import DialRules
 from .._model.errors import TalosError
 from .._model.hardware import same_machine
 from .._model.machine import cluster_of, dial_endpoint
-from .._model.observations import Endpoint
+from .._model.endpoint import Endpoint
 from .._model.observed import Observed, Present
 from .._model.plan import Refusal, Target, Warn
 from .._model.records import CLUSTER, Record

@@ -2,18 +2,19 @@
 # GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The words of discovery: what is asked and observed, and the two steps (design section 6)."""
+"""The words of discovery: what is asked, which addresses are probed, and what was observed (design section 6)."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import TYPE_CHECKING
 
-from .._model.observations import Endpoint, NodeFacts, Probe
+from .._model.endpoint import Endpoint, Probe
 from .._model.observed import Absent, Observed
-from .._model.plan import Plan, Step
 from .._model.records import Broken, Event, Record
-from .status_change import StatusChange
+
+if TYPE_CHECKING:
+    from .._model.observations import NodeFacts
 
 PENDING_LIMIT = 100
 
@@ -76,55 +77,3 @@ class Targets:
 
     probe: tuple[Endpoint, ...] = ()
     skipped: tuple[Skipped, ...] = ()
-
-
-@dataclass(frozen=True)
-class CreateMachine(Step):
-    """Create a pending machine and pin the certificate that it showed twice."""
-
-    action: ClassVar[str] = "CreateMachine"
-
-    address: str = ""
-    uuid: str = ""
-    macs: tuple[str, ...] = ()
-    fingerprint: str = ""
-    weak: bool = False
-    record: Record = field(default_factory=lambda: Record("TalosMachine", ""), metadata={"plan": "skip"})
-    endpoint: Endpoint = field(default_factory=lambda: Endpoint(""), metadata={"plan": "skip"})
-
-
-@dataclass(frozen=True)
-class RefreshPin(Step):
-    """Record the new certificate, disks and links of a pending machine (status only)."""
-
-    action: ClassVar[str] = "RefreshPin"
-
-    fingerprint: str = ""
-    previous: str = ""
-    change: StatusChange | None = field(default=None, metadata={"plan": "skip"})
-    endpoint: Endpoint = field(default_factory=lambda: Endpoint(""), metadata={"plan": "skip"})
-
-
-@dataclass(frozen=True)
-class Found:
-    """One answer as the result shows it. `rule` is the row that decided about it."""
-
-    endpoint: Endpoint
-    kind: str
-    machine: str = ""
-    message: str = ""
-    rule: str = ""
-    weak: bool = False
-    facts: NodeFacts | None = None
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """The decision: the plan, what else is written down, and what was found. `silent` addresses, where nothing listens, are
-    only counted, unless a machine is known there."""
-
-    plan: Plan
-    changes: tuple[StatusChange, ...] = ()
-    events: tuple[Event, ...] = ()
-    found: tuple[Found, ...] = ()
-    silent: int = 0

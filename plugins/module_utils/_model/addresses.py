@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import Union
 
 from .errors import TalosError
-from .observations import Endpoint
+from .endpoint import Endpoint
 
 Address = Union[ipaddress.IPv4Address, ipaddress.IPv6Address]
 

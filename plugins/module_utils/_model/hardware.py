@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from .identity import Identity, canonical_mac, canonical_uuid
-from .observations import Link
+
+if TYPE_CHECKING:
+    from .observations import Link
 
 #: UUIDs that whole batches of boards share because nobody programmed them. All zeros, all ones and every other UUID
 #: of one repeated byte are told by rule.

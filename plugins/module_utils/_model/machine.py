@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .errors import TalosError
 from .identity import Identity, canonical_mac, canonical_uuid
-from .observations import Endpoint
+from .endpoint import Endpoint
 from .records import Record, list_at, text_at
 from .addresses import parse_endpoint
 

@@ -12,18 +12,18 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from .credentials import Credentials
 from .errors import TalosError
-from .observations import (
-    ApplyReply, Certificate, Disk, Endpoint, EtcdMember, EtcdStatus, Link, NodeFacts, NodePlace, Partition, Probe,
-    ServiceState, StageReading,
-)
-from .identity import Identity
-from .observed import Observed
-from .plan import Plan
-from .records import Event, JsonMap, Listing, Record, Ref
+
+if TYPE_CHECKING:  # each module imports what it uses of these; here they only stand in signatures
+    from .credentials import Credentials
+    from .endpoint import Certificate, Endpoint, Probe
+    from .identity import Identity
+    from .observations import ApplyReply, Disk, EtcdMember, EtcdStatus, Link, NodeFacts, NodePlace, Partition, ServiceState, StageReading
+    from .observed import Observed
+    from .plan import Plan
+    from .records import Event, JsonMap, Listing, Record, Ref
 
 
 class Clock(Protocol):
@@ -90,6 +90,10 @@ class Session(Protocol):
         Raises TalosError `ConfigRejected` for INVALID_ARGUMENT, `FailedPrecondition` for "another apply in progress",
         `ConnectionLost` or `TimedOut` where the answer is unknown (section 9, "No answer"); `failure.code` tells.
         """
+
+    async def etcd_remove_member(self, member: str) -> None:
+        """WRITE. Remove the member with this id (16 hexadecimal digits) through this control plane; raises `NotFound` when it is gone
+        already, `NodeRefused` when etcd will not do without it, or what the transport says."""
 
     async def bootstrap(self) -> None:
         """WRITE. Bootstrap; raises `AlreadyExists`, `BootstrapNotAvailable` (try again), or what the transport says."""

@@ -11,7 +11,7 @@ import hashlib
 from datetime import datetime, timezone
 from typing import Any
 
-from .._model.observations import Certificate
+from .._model.endpoint import Certificate
 from .clean import text
 
 try:

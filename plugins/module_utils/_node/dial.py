@@ -12,7 +12,7 @@ import ssl
 from collections.abc import Callable
 
 from .._model.errors import TalosError
-from .._model.observations import Certificate, Endpoint
+from .._model.endpoint import Certificate, Endpoint
 from .certificates import is_talos_issued
 from .failures import failed, tls_reason
 from .resolve import Resolver, socket_address

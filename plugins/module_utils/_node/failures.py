@@ -15,7 +15,7 @@ import ssl
 from dataclasses import dataclass
 
 from .._model.errors import Failure, TalosError
-from .._model.observations import Certificate, Endpoint
+from .._model.endpoint import Certificate, Endpoint
 from . import clean
 
 

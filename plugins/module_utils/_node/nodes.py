@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from .._model.credentials import Credentials
 from .._model.dialling import DialRules
-from .._model.observations import Endpoint, Probe
+from .._model.endpoint import Endpoint, Probe
 from .._model.ports import Session
 from .._model.timing import Timing
 from .open_files import raise_limit

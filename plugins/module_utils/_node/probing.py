@@ -16,7 +16,7 @@ import socket
 import ssl
 
 from .._model.errors import TalosError
-from .._model.observations import Certificate, Endpoint, Probe
+from .._model.endpoint import Certificate, Endpoint, Probe
 from .certificates import is_maintenance, is_talos_issued
 from .dial import connect, explained, start_tls
 from .failures import failed

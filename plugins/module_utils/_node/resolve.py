@@ -19,7 +19,7 @@ from collections.abc import Iterable
 
 from .._model.dialling import DialRules
 from .._model.errors import Failure, TalosError
-from .._model.observations import Endpoint
+from .._model.endpoint import Endpoint
 
 #: More look-ups than this at once wait for each other; each is a thread.
 PARALLEL_LOOKUPS = 32

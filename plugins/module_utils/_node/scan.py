@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from typing import Protocol
 
 from .._model.errors import TalosError
-from .._model.observations import Endpoint, Probe
+from .._model.endpoint import Endpoint, Probe
 from . import open_files
 from .failures import SAYINGS, tls_reason
 from .neighbours import Neighbours, read_neighbours

@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from .._model.credentials import Credentials
-from .._model.observations import Certificate, Endpoint, Probe
+from .._model.endpoint import Certificate, Endpoint, Probe
 from .._model.timing import Timing
 from . import clean, probing
 from .bridge import Bridge

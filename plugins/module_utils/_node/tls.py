@@ -19,7 +19,7 @@ import ssl
 from collections.abc import Callable
 
 from .._model.errors import TalosError
-from .._model.observations import Certificate, Endpoint
+from .._model.endpoint import Certificate, Endpoint
 from .certificates import read_certificate
 from .failures import failed, tls_reason
 

@@ -7,19 +7,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 from .._decide.discovery_targets import targets_of, to_verify
 from .._decide.discovery_words import PENDING_LIMIT, Discovery, World
 from .._model.addresses import expand
 from .._model.dialling import dial_rules
 from .._model.errors import TalosError
-from .._model.observations import Endpoint
+from .._model.endpoint import Endpoint
 from .._model.observed import Absent
-from .._model.outcome import Outcome
 from .._model.ports import Gate, Ports, Store
 from .._model.records import CLUSTER, MACHINE, Event, Listing, Record, list_at
 from .._model.timing import Timing
 from .probing import Pace, answers_of
+
+if TYPE_CHECKING:
+    from .._model.outcome import Outcome
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 
 from .._decide.discovery import decide_discovery
 from .._decide.discovery_targets import not_dialled, refused_addresses
-from .._decide.discovery_words import CreateMachine, Discovery, Found, RefreshPin, Targets, Verdict, World
+from .._decide.discovery_verdict import CreateMachine, Found, RefreshPin, Verdict
+from .._decide.discovery_words import Discovery, Targets, World
 from .._decide.hardware_status import disk_status, link_status
 from .._decide.vanished import vanished_warnings
 from .._model.approval import approval_state

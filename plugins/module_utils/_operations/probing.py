@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from .._decide.discovery_words import Answer
 from .._model.errors import TalosError
-from .._model.observations import Certificate, Endpoint, Probe
+from .._model.endpoint import Certificate, Endpoint, Probe
 from .._model.ports import Ports
 
 #: Nodes read at once; each costs one connection and a handful of calls.

@@ -11,7 +11,8 @@ from dataclasses import replace
 
 from ansible_collections.ichor.talos.plugins.module_utils._decide.discovery import decide_discovery
 from ansible_collections.ichor.talos.plugins.module_utils._decide.discovery_table import state_of
-from ansible_collections.ichor.talos.plugins.module_utils._decide.discovery_words import Answer, CreateMachine, Discovery, RefreshPin, Verdict, World
+from ansible_collections.ichor.talos.plugins.module_utils._decide.discovery_verdict import CreateMachine, RefreshPin, Verdict
+from ansible_collections.ichor.talos.plugins.module_utils._decide.discovery_words import Answer, Discovery, World
 from ansible_collections.ichor.talos.plugins.module_utils._decide.same_machine import recorded_identity
 from ansible_collections.ichor.talos.plugins.module_utils._model.hardware import meaningful, same_machine
 from ansible_collections.ichor.talos.plugins.module_utils._model.identity import Identity, swapped_uuid
