@@ -24,7 +24,7 @@ from .comparison import Compared
 from .convergence_steps import apply_drift, drifted, needs_reboot, takes_lock
 from .convergence_words import ConfiguredNode, Converging, Found, Need, Verdict
 from .hostnames import name_conflict
-from .lock import LockView, disruption_of, held_by_other, lock_refusals
+from .lock import Disruption, LockView, disruption_of, held_by_other, lock_refusals
 from .reachability import own_reboot_began, silence
 from .reboot_quorum import quorum_problem
 from .running_stage import busy, reason_of_stage
@@ -98,6 +98,16 @@ def _silent(seen: Converging, now: float) -> Found:
     return Found("11/silent", False, found.reason, found.message, soon=found.passing, settled=not found.passing, silent=True)
 
 
+def _unreadable(seen: Converging, now: float) -> Found:
+    found = seen.compared
+    if isinstance(found, Unknown) and found.reason == "PermissionDenied":
+        why, hint = "these credentials may not read it", "Give credentials of the role os:admin."
+    else:
+        why = found.message.rstrip(".") if isinstance(found, Unknown) else "the node holds no configuration"
+        hint = "Look at it with talosctl get machineconfig."
+    return _refuse(seen, "11/unreadable", "CurrentConfigUnavailable", f"What the node runs cannot be read: {why}.", hint)
+
+
 def _other_authority(seen: Converging) -> bool:
     own = _rendered(seen).brought().machine_ca
     if not isinstance(seen.authority, Present) or not own:
@@ -108,6 +118,22 @@ def _other_authority(seen: Converging) -> bool:
 def _starting(seen: Converging, now: float) -> Found:
     stage = _node(seen).stage
     return Found("11/starting", False, reason_of_stage(stage), f"The node runs what the records say, and is {stage.stage}.", soon=True, settled=False)
+
+
+def _own_disruption(seen: Converging) -> Disruption | None:
+    found = disruption_of(seen.cluster)
+    return found if found is not None and found.machine == seen.machine.name else None
+
+
+def _without_evidence(seen: Converging, now: float) -> Found:
+    """In step with the records, and what was done to it has not shown its end (section 13)."""
+    found = _own_disruption(seen)
+    if found is None:
+        raise ValueError("the row holds only where its own disruption is open")
+    wanted = "that it booted anew" if found.step == "reboot" and not is_control_plane(seen.machine) else \
+        "two readings that are ready, with etcd a voting member that sees a leader"
+    return Found("11/evidence", False, reason_of_stage(_node(seen).stage) or "NodeStarting",
+                 f"The node runs what the records say; since the {found.step} of {found.time} it has to show {wanted}.", soon=True, settled=False)
 
 
 def _converged(seen: Converging, now: float) -> Found:
@@ -153,8 +179,9 @@ def _conflict(seen: Converging) -> str:
 
 
 def _reboot_under_way(seen: Converging, now: float) -> bool:
-    began = own_reboot_began(seen.machine, seen.cluster)
-    return began is not None and now - began < seen.timing.follow_slow
+    began, found, boot = own_reboot_began(seen.machine, seen.cluster), _own_disruption(seen), _node(seen).boot_id
+    booted = found is not None and isinstance(boot, Present) and boot.value != found.boot_id
+    return began is not None and not booted and now - began < seen.timing.follow_slow
 
 
 def _waits_for_reboot(seen: Converging, now: float) -> Found:
@@ -177,7 +204,8 @@ GATES: tuple[Gate, ...] = (
          lambda seen, now: _refuse(seen, "11/endpoint", "EndpointRefused",
                                    seen.endpoint.message if isinstance(seen.endpoint, Unknown) else "The machine has no address to dial.",
                                    "Edit spec.endpoint with talos_machine.")),
-    Gate("11/render", lambda seen, now: not isinstance(seen.wanted, Present), _unusable_render),
+    Gate("11/render", lambda seen, now: not isinstance(seen.wanted, Present), _unusable_render, needs=("wanted",),
+         applies=lambda seen: not seen.expected),
     Gate("11/bundle", lambda seen, now: not isinstance(seen.authority, Present),
          lambda seen, now: _refuse(seen, "11/bundle", "SecretsUnavailable",
                                    seen.authority.message if isinstance(seen.authority, Unknown) else "There are no credentials.",
@@ -188,10 +216,7 @@ GATES: tuple[Gate, ...] = (
                                    f"Another machine of the cluster answers at this address: {difference(identity_of(seen.machine), _node(seen).identity)}.",
                                    f"Edit spec.endpoint{f', perhaps to {seen.told}' if seen.told else ''}; when all control planes moved at once, "
                                    "edit each.")),
-    Gate("11/unreadable", lambda seen, now: not isinstance(seen.compared, Present),
-         lambda seen, now: _refuse(seen, "11/unreadable", "CurrentConfigUnavailable",
-                                   f"What the node runs cannot be read: {getattr(seen.compared, 'message', '') or 'it holds no configuration'}",
-                                   "Credentials of role os:admin are needed to read it.")),
+    Gate("11/unreadable", lambda seen, now: not isinstance(seen.compared, Present), _unreadable),
     Gate("11/rotation", lambda seen, now: _compared(seen).rotating,
          lambda seen, now: _refuse(seen, "11/rotation", "CARotation", "The node accepts CAs that are not in the secrets bundle: a rotation is under way.",
                                    "Finish the rotation, and put the new CA into the bundle.")),
@@ -200,6 +225,7 @@ GATES: tuple[Gate, ...] = (
                                    "CAs, keys or tokens of the node differ from the secrets bundle "
                                    f"({', '.join(dict.fromkeys(one.where for one in _compared(seen).authority))}), and nothing is sent.",
                                    "Put the node's own into the bundle, or give the bundle of its cluster.")),
+    Gate("11/evidence", lambda seen, now: _compared(seen).in_sync and _own_disruption(seen) is not None, _without_evidence),
     Gate("11/starting", lambda seen, now: _compared(seen).in_sync and bool(reason_of_stage(_node(seen).stage)), _starting),
     Gate("11/converged", lambda seen, now: _compared(seen).in_sync, _converged),
     Gate("11/authority-of-render", lambda seen, now: _other_authority(seen),

@@ -12,6 +12,7 @@ from .._model.records import Condition, text_at
 from .comparison import Compared
 from .conditions import Status, with_condition, without_conditions
 from .convergence_words import Converging, Found
+from .fallen_back import with_good_read
 from .same_machine import difference
 
 #: Rows that say nothing of the machine: it is not one that has converged.
@@ -29,6 +30,7 @@ def with_found(status: Status, seen: Converging, found: Found, now: float) -> St
         if isinstance(seen.endpoint, Present) and node.at != seen.endpoint.value:
             status = {**status, "observedEndpoint": node.at, "observedEndpointFor": text_at(seen.machine.spec, "endpoint")}
         status = _with_seen_apply(status, seen)
+        status = with_good_read(status, generation, now)
     elif found.silent:
         if found.reason == "NodeRebooting":
             status = {**status, "stage": "rebooting", "stageObserved": False}
@@ -40,8 +42,6 @@ def with_found(status: Status, seen: Converging, found: Found, now: float) -> St
 def _with_seen_apply(status: Status, seen: Converging) -> Status:
     """A node that runs the very bytes of the render has accepted them, also where the answer to the apply was lost."""
     if not isinstance(seen.compared, Present) or not isinstance(seen.wanted, Present) or not seen.compared.value.same_bytes:
-        return status
-    if status.get("appliedConfigHash") == seen.wanted.value.sha256:
         return status
     return with_applied(status, seen.compared.value, seen.wanted.value.inputs_hash)
 

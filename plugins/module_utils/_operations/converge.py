@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from .._decide.conditions import Status
 from .._decide.convergence_status import with_applied, with_found
 from .._decide.convergence_words import ApplyDrift, Found, Reboot
@@ -25,6 +27,7 @@ from .converge_reads import Looked, begin, observe, observe_on
 from .disruption import announce, end_of, withdraw
 from .lease import Held, held
 from .machine_effects import Effects
+from .pass_store import PassStore
 from .provisioning_reads import Surroundings
 from .rounds import Acted, Round
 
@@ -61,6 +64,9 @@ async def _observed(around: Surroundings, name: str) -> tuple[Looked, Found]:
 
 async def act(around: Surroundings, round: Round, step: Step, effects: Effects) -> Acted:
     """Carry out this very step, on readings made for it on the connection that it uses, or say why not."""
+    if isinstance(around.ports.store, PassStore):
+        # What is done is decided on the store itself, not on the listings of a pass.
+        around = replace(around, ports=replace(around.ports, store=around.ports.store.inner))
     try:
         if not step.locked:
             return await _carry_out(around, round, step, effects, None)
@@ -76,7 +82,7 @@ def _not_done(step: Step, rule: str, reason: str, message: str, hint: str, error
 
 
 async def _carry_out(around: Surroundings, round: Round, step: Step, effects: Effects, lease: Held | None) -> Acted:
-    looked = begin(around, round.name)
+    looked = begin(around, round.name, fully=True)
     before = round.carry.seen.node if isinstance(round.carry, Looked) else None
     if not isinstance(before, Present) or looked.credentials is None or looked.endpoint is None:
         return _not_done(step, "11/changed", "RecordChanged", "The machine changed since it was looked at.", "It is looked at again.")
@@ -168,8 +174,10 @@ def _apply_failed(around: Surroundings, looked: Looked, step: ApplyDrift, error:
     if outcome_of(error.reason) == REJECTED and _NOT_AT_ONCE in error.detail:
         around.memory.only_with_reboot(machine.name, step.config)
         # The rest of what the node says holds secrets.
-        return _not_done(step, "11/not-at-once", "RebootRequired", "The node takes this change only with a reboot.", "It is staged at the next look.", error)
+        return _not_done(step, "11/not-at-once", "RebootRequired", "The node takes this change only with a reboot.", "It is staged at the next look.",
+                         replace(error, detail=_NOT_AT_ONCE))
     told = _masked(looked, error)
+    error = replace(error, detail=told)
     message = f"{error.message.rstrip('.')} ({told})." if told else error.message
     if outcome_of(error.reason) == REJECTED:
         def rejected(status: Status) -> Status:
@@ -182,6 +190,7 @@ def _apply_failed(around: Surroundings, looked: Looked, step: ApplyDrift, error:
 
 
 def _masked(looked: Looked, error: TalosError) -> str:
+    """What the node says, with every secret hidden that it was sent or runs."""
     compared = looked.seen.compared
-    mask = Mask(secrets_in(compared.value.text)) if isinstance(compared, Present) else Mask(())
-    return mask(" ".join(error.detail.split()))[:500]
+    hidden = secrets_in(compared.value.text) | secrets_in(looked.active) if isinstance(compared, Present) else frozenset()
+    return Mask(hidden)(" ".join(error.detail.split()))[:500]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from .._decide.comparison import Compared, compare, same
 from .._decide.convergence import decide
@@ -47,6 +47,8 @@ class Looked:
     endpoint: Endpoint | None = None
     credentials: Credentials | None = None
     shown: tuple[Difference, ...] = ()
+    #: What the node runs, where it is not what it should: for masking what the node says by it.
+    active: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True)
@@ -56,20 +58,38 @@ class _Reading:
     node: ConfiguredNode
     compared: Observed[Compared]
     shown: tuple[Difference, ...] = ()
+    active: bytes = field(default=b"", repr=False)
 
 
-def begin(around: Surroundings, name: str) -> Looked:
-    """The observation before the node was asked. Raises TalosError `RecordNotFound`."""
+class _Unexpected(Exception):
+    """The node does not run what was applied to it last, so that the render is needed."""
+
+
+def begin(around: Surroundings, name: str, fully: bool = False) -> Looked:
+    """The observation before the node was asked. `fully`: with the render in any case. Raises TalosError `RecordNotFound`."""
     view = read_machine(need_store(around.ports), name)
     address = address_of(view, around.allow_loopback)
     credentials = credentials_for(around.ports, cluster_of(view.machine), view.cluster)
-    wanted: Observed[Rendered] = around.renderer.machine(view) if around.renderer is not None else Absent("there is no renderer")
+    expected = "" if fully else _expected(around, view)
+    wanted = None if expected else _render(around, view)
     seen = Converging(
         view.target, view.machine, wanted, Present(credentials.value.ca) if isinstance(credentials, Present) else credentials,
         Present(str(address.value)) if isinstance(address, Present) else address, view.cluster, view.siblings,
-        allow_reboot=around.allow_reboot, timing=around.timing)
+        allow_reboot=around.allow_reboot, expected=expected, timing=around.timing)
     return Looked(view, seen, address.value if isinstance(address, Present) else None,
                   credentials.value if isinstance(credentials, Present) else None)
+
+
+def _render(around: Surroundings, view: MachineView) -> Observed[Rendered]:
+    return around.renderer.machine(view) if around.renderer is not None else Absent("there is no renderer")
+
+
+def _expected(around: Surroundings, view: MachineView) -> str:
+    """The hash of what was applied last, while its inputs are the ones of now: the same inputs give the same bytes (section 8)."""
+    applied, inputs = text_at(view.machine.status, "appliedConfigHash"), text_at(view.machine.status, "observedInputsHash")
+    if not applied or not inputs or around.renderer is None:
+        return ""
+    return applied if around.renderer.inputs_hash(view) == inputs else ""
 
 
 async def observe(around: Surroundings, looked: Looked) -> tuple[Looked, Found]:
@@ -92,7 +112,7 @@ async def _read(around: Surroundings, looked: Looked, need: Need) -> Looked:
         return await _node(around, looked)
     if need.reading == "quorum":
         return replace(looked, seen=replace(seen, quorum=await _quorum(around, looked)))
-    endpoints = other_control_planes(looked.view)
+    endpoints = other_control_planes(looked.view) or _own(looked)
     return replace(looked, seen=replace(seen, members=await read_members(around.ports, endpoints, looked.credentials)))
 
 
@@ -100,14 +120,22 @@ async def _node(around: Surroundings, looked: Looked) -> Looked:
     """At the address to dial, else at the static addresses of the spec, else where the Kubernetes Node says that it is."""
     if looked.endpoint is None:
         raise ValueError("the gate of the address comes before every reading")
-    first = await _at(around, looked, looked.endpoint)
+    try:
+        return await _at_its_addresses(around, looked, looked.endpoint)
+    except _Unexpected:
+        seen = replace(looked.seen, expected="", wanted=_render(around, looked.view))
+        return replace(looked, seen=seen)
+
+
+async def _at_its_addresses(around: Surroundings, looked: Looked, endpoint: Endpoint) -> Looked:
+    first = await _at(around, looked, endpoint)
     if _is_own(looked, first):
         return _with(around, looked, first)
-    known = static_endpoints(looked.view.machine, looked.endpoint.port)
+    known = static_endpoints(looked.view.machine, endpoint.port)
     told = await asyncio.to_thread(_kubernetes, around, looked) if around.ports.whereabouts is not None else ()
-    for endpoint in dict.fromkeys((*known, *told)):
-        if endpoint != looked.endpoint:
-            found = await _at(around, looked, endpoint)
+    for other in dict.fromkeys((*known, *told)):
+        if other != endpoint:
+            found = await _at(around, looked, other)
             if _is_own(looked, found):
                 return _with(around, looked, found)
     looked = replace(looked, seen=replace(looked.seen, told=str(told[0]) if told else ""))
@@ -131,7 +159,7 @@ def _with(around: Surroundings, looked: Looked, found: Observed[_Reading]) -> Lo
     compared = found.value.compared
     refused = isinstance(compared, Present) and around.memory.takes_only_with_reboot(looked.view.machine.name, compared.value.sha256)
     seen = replace(looked.seen, node=Present(found.value.node, found.source), compared=compared, refused_at_once=refused)
-    return replace(looked, seen=seen, shown=found.value.shown)
+    return replace(looked, seen=seen, shown=found.value.shown, active=found.value.active)
 
 
 async def _at(around: Surroundings, looked: Looked, endpoint: Endpoint) -> Observed[_Reading]:
@@ -155,16 +183,20 @@ async def _configured(around: Surroundings, looked: Looked, session: Session, fu
     for found in (active, persistent):
         if isinstance(found, Unknown) and found.reason != "PermissionDenied":
             return found
-    wanted = looked.seen.wanted
-    if not isinstance(active, Present) or isinstance(persistent, Unknown) or not isinstance(wanted, Present):
-        return Present(_Reading(node, active if isinstance(active, Unknown) else Absent("the node holds no configuration")), str(session.endpoint))
+    wanted, at = looked.seen.wanted, str(session.endpoint)
+    if not isinstance(active, Present) or isinstance(persistent, Unknown):
+        unread = next((found for found in (active, persistent) if isinstance(found, Unknown)), Absent("the node holds no configuration"))
+        return Present(_Reading(node, unread), at)
     kept = persistent.value if isinstance(persistent, Present) and persistent.value != active.value else None
-    if kept is None and hashlib.sha256(active.value).hexdigest() == wanted.value.sha256:
-        return Present(_Reading(node, Present(same(wanted.value))), str(session.endpoint))
+    expected = looked.seen.expected or (wanted.value.sha256 if isinstance(wanted, Present) else "")
+    if kept is None and hashlib.sha256(active.value).hexdigest() == expected:
+        return Present(_Reading(node, Present(same(expected))), at)
+    if not isinstance(wanted, Present):
+        raise _Unexpected()
     facts = await session.facts()
     node = replace(node, version=facts.talos_version, links=facts.links)
     compared, shown = _compare(around, looked.view.machine.name, wanted.value, active.value, kept, facts.talos_version)
-    return Present(_Reading(node, compared, shown), str(session.endpoint))
+    return Present(_Reading(node, compared, shown, active.value), at)
 
 
 def _compare(around: Surroundings, name: str, wanted: Rendered, active: bytes, kept: bytes | None,
@@ -203,5 +235,10 @@ async def _quorum(around: Surroundings, looked: Looked) -> Observed[Etcd]:
     found = await read_etcd(around.ports, view.machine, view.cluster, view.siblings, around.allow_loopback)
     if isinstance(found, Present) or other_control_planes(view) or not isinstance(looked.seen.node, Present):
         return found
-    members = await read_members(around.ports, (parse_endpoint(looked.seen.node.value.at),), looked.credentials)
+    members = await read_members(around.ports, _own(looked), looked.credentials)
     return Present(Etcd(members.value, 0), members.source) if isinstance(members, Present) else members
+
+
+def _own(looked: Looked) -> tuple[Endpoint, ...]:
+    node = looked.seen.node
+    return (parse_endpoint(node.value.at),) if isinstance(node, Present) else ()

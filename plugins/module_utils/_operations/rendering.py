@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from .._machineconfig.bring import BroughtConfig
 from .._machineconfig.patch import Patch
 from .._machineconfig.problem import ConfigProblem
-from .._machineconfig.render import PatchRecord, Rendered, RenderInput, load_patches, render
+from .._machineconfig.render import PatchRecord, Rendered, RenderInput, inputs_hash, load_patches, render
 from .._machineconfig.secrets import Bundle, read_bundle
 from .._model.errors import TalosError
 from .._model.machine import cluster_of
@@ -52,6 +52,13 @@ class Renderer:
             if keep:
                 self._known[key] = found
         return found
+
+    def inputs_hash(self, view: MachineView) -> str:
+        """The hash of everything that the render of a machine would be made of; '' where that cannot be told without trying."""
+        try:
+            return inputs_hash(self.input_of(view))
+        except TalosError:
+            return ""
 
     def input_of(self, view: MachineView, secure_boot: bool | None = None) -> RenderInput:
         """Everything that decides the bytes. Raises TalosError: RenderFailed without a cluster, and what reading the bundle raises."""

@@ -7,9 +7,11 @@
 from __future__ import annotations
 
 import asyncio
+import base64
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
-from dataclasses import dataclass, field, replace
+import re
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.bring import bring
@@ -23,8 +25,8 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.observations im
     ApplyReply, Certificate, Endpoint, EtcdMember, EtcdStatus, NodeFacts, ServiceState, StageReading,
 )
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Present
-from ansible_collections.ichor.talos.plugins.module_utils._model.ports import Actor, Ports
-from ansible_collections.ichor.talos.plugins.module_utils._model.records import CLUSTER, MACHINE, Record
+from ansible_collections.ichor.talos.plugins.module_utils._model.ports import Actor, LeaseView, Ports
+from ansible_collections.ichor.talos.plugins.module_utils._model.records import CLUSTER, MACHINE, Json, Record, condition_of
 from ansible_collections.ichor.talos.plugins.module_utils._model.timing import Timing
 from ansible_collections.ichor.talos.plugins.module_utils._operations import converge
 from ansible_collections.ichor.talos.plugins.module_utils._operations.machine_effects import Effects
@@ -51,7 +53,6 @@ class Node:
     control_plane: bool = False
     leader: str = "1"
     silent: bool = False
-    slow_reboot: bool = False
     #: Raised by the next apply or reboot, before and after it took effect.
     refuse: list[TalosError] = field(default_factory=list)
     lose: list[TalosError] = field(default_factory=list)
@@ -82,6 +83,7 @@ class Session:
         if self._check:
             raise CheckModeWrite(rpc)
         node = await self._call(rpc)
+        self._world.tries.append(rpc)
         if node.refuse:
             raise node.refuse.pop(0)
         return node
@@ -128,6 +130,8 @@ class Session:
             raise TalosError("ConfigRejected", "The node refused the configuration.", detail=(
                 f"this config change can't be applied in immediate mode\ndiff:\n+ token: {bring(config).secrets!r}"),
                 failure=Failure(code="INVALID_ARGUMENT"))
+        self._world.times.append((self._world.clock.now(), "apply"))
+        self._world.on_apply(node)
         node.kept = config
         if mode == "NO_REBOOT":
             node.active = config
@@ -138,9 +142,10 @@ class Session:
     async def reboot(self) -> None:
         node = await self._write("reboot")
         self._world.sent.append((node.name, "REBOOT", b""))
-        node.silent = True
-        if not node.slow_reboot:
+        if not self._world.ignore_reboot:
+            node.silent = True
             self._world.back_at[node.name] = self._world.clock.now() + 40
+            self._world.most_down = max(self._world.most_down, sum(other.silent for other in self._world.nodes.values()))
         if node.lose:
             raise node.lose.pop(0)
 
@@ -185,6 +190,13 @@ class World:
         self.calls: list[str] = []
         self.sent: list[tuple[str, str, bytes]] = []
         self.lines: list[str] = []
+        #: Every write that reached a node, refused ones as well.
+        self.tries: list[str] = []
+        self.times: list[tuple[float, str]] = []
+        self.on_apply: Callable[[Node], object] = lambda node: None
+        self.ignore_reboot = False
+        self.lose_lease = False
+        self.most_down = 0
         self.authority = bring(self.rendered_of_anybody()).machine_ca
         self.whereabouts: Callable[..., object] | None = None
 
@@ -237,9 +249,23 @@ class World:
         assert found is not None
         return found
 
-    def ready(self, name: str) -> tuple[str, str]:
-        found = {entry["type"]: entry for entry in self.machine(name).status.get("conditions") or ()}  # type: ignore[union-attr,index,call-overload]
-        return found["Ready"]["status"], found["Ready"]["reason"]  # type: ignore[index]
+    def ready(self, name: str) -> tuple[str, str] | None:
+        return self.condition(name, "Ready")
+
+    def condition(self, name: str, kind: str) -> tuple[str, str] | None:
+        found = condition_of(self.machine(name), kind)
+        return (found.status, found.reason) if found is not None else None
+
+    def patch(self, name: str, documents: list[Json]) -> None:
+        self._base.patch(name, documents)
+
+    def disrupt(self, entry: dict[str, object]) -> None:
+        """What the cluster's status says of a disruption."""
+        cluster = self.cluster()
+        self.store.patch_status(cluster.ref, cluster.uid, lambda status: {**status, "disruption": entry})
+
+    def act(self, found: Round, around: Surroundings) -> Acted:
+        return asyncio.run(converge.act(around, found, found.plan.steps[0], Effects(around.ports)))
 
     def ports(self, check: bool = False) -> Ports:
         return Ports(Nodes(self, check), self.store, self.clock, self.lines.append, Actor("ann", "login"), check, "run-1",  # type: ignore[arg-type]
@@ -253,9 +279,14 @@ class World:
         around = around or self.around(check, allow_reboot)
         return asyncio.run(converge.look(around, name, Effects(around.ports)))
 
-    def run(self, *names: str, allow_reboot: bool = True, rounds: int = 60, between: Callable[[], Awaitable[None] | None] | None = None) -> Ran:
+    def run(self, *names: str, allow_reboot: bool = True, rounds: int = 60) -> Ran:
         """What a controller does: look, act on what may go now, look again, until all are settled."""
+        if self.lose_lease:
+            self.store.leases.renew = self._lost  # type: ignore[method-assign]
         return asyncio.run(self._run(names, allow_reboot, rounds))
+
+    def _lost(self, lease: LeaseView) -> LeaseView:
+        raise TalosError("LockHeld", "The lock was lost.", "Run this again.")
 
     async def _run(self, names: tuple[str, ...], allow_reboot: bool, rounds: int) -> Ran:
         around = self.around(allow_reboot=allow_reboot)
@@ -300,9 +331,26 @@ def with_sysctl(config: bytes, value: str = "1") -> bytes:
     return config.replace(b"machine:\n", f"machine:\n    sysctls:\n        net.core.somaxconn: \"{value}\"\n".encode(), 1)
 
 
-def with_file(config: bytes) -> bytes:
+def with_rule(config: bytes) -> bytes:
     """A change by hand that 1.12 and 1.13 take only with a reboot."""
     return config.replace(b"machine:\n", b"machine:\n    udev:\n        rules:\n            - one\n", 1)
 
 
-__all__ = ["Node", "Ran", "World", "replace", "with_file", "with_sysctl"]
+NEW_TOKEN = "zzzzzz.0123456789abcdef"
+
+
+def other_token(config: bytes) -> bytes:
+    """The token of the machine's API is another one."""
+    return re.sub(rb"\n    token: [^\n]+", f"\n    token: {NEW_TOKEN}".encode(), config, count=1)
+
+
+def other_kubernetes_ca(config: bytes) -> bytes:
+    """The CA of Kubernetes is another one: that of Talos, which is a CA as well."""
+    crts = re.findall(rb"crt: ([A-Za-z0-9+/=]+)", config)
+    return config.replace(crts[1], crts[0])
+
+
+def accepting(config: bytes, certificate: str) -> bytes:
+    """The node accepts a CA beside its own."""
+    text = base64.b64encode(certificate.encode()).decode()
+    return config.replace(b"machine:\n", f"machine:\n    acceptedCAs:\n        - crt: {text}\n".encode(), 1)

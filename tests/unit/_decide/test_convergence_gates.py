@@ -1,0 +1,139 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Every gate of a converged machine has a row and is noticed when it is taken away (design sections 10, 11 and 13)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from ansible_collections.ichor.talos.plugins.module_utils._decide.convergence import GATES, Gate, decide
+from ansible_collections.ichor.talos.plugins.module_utils._decide.convergence_words import ApplyDrift, Converging, Found, Need, Verdict
+from ansible_collections.ichor.talos.plugins.module_utils._model.errors import LOCK_REASONS, PROVISIONED_REASONS, READY_REASONS
+from ansible_collections.ichor.talos.plugins.module_utils._model.plan import Step
+from tests.unit._decide import converging_case as case
+from tests.unit._decide.rows_convergence import CONVERGENCE, Row, renamed, restarting, silent
+
+
+def step_told(step: Step) -> str:
+    mode = f" {step.mode}" if isinstance(step, ApplyDrift) else ""
+    waits = " and ".join(wait.target or wait.what for wait in step.waits_for)
+    return f"{step.action}{mode}{f' after {waits}' if waits else ''}"
+
+
+def told(verdict: Verdict) -> tuple[str, str, str]:
+    """(rule, reason of Ready, what follows) of a verdict."""
+    if isinstance(verdict, Need):
+        return "", "", f"read {verdict.reading}"
+    rule = verdict.rule if verdict.rule not in ("11/apply", "11/reboot-not-allowed") else ""
+    return rule, verdict.reason, ", ".join([*map(step_told, verdict.steps), *(refusal.reason for refusal in verdict.refusals)])
+
+
+@pytest.mark.parametrize("row", CONVERGENCE, ids=lambda row: row.id)
+def test_row(row: Row) -> None:
+    rule, ready, follows = told(decide(row.seen(), case.NOW))
+    # The holds of a cluster carry the ids of the lock's own rows.
+    assert (row.rule if row.rule == "11/lock" and rule.startswith("13/") else rule, ready, follows) == (row.rule, row.ready, row.follows)
+
+
+@pytest.fixture(scope="module")
+def judged() -> list[tuple[Converging, tuple[str, str, str]]]:
+    """Every row's observation with what all gates together say of it."""
+    return [(seen, told(decide(seen, case.NOW))) for seen in (row.seen() for row in CONVERGENCE)]
+
+
+@pytest.mark.parametrize("gate", GATES, ids=lambda gate: gate.id)
+def test_a_gate_that_is_taken_away_is_noticed(gate: Gate, judged: list[tuple[Converging, tuple[str, str, str]]]) -> None:
+    rest = tuple(other for other in GATES if other is not gate)
+
+    def noticed(seen: Converging, before: tuple[str, str, str]) -> bool:
+        try:
+            return told(decide(seen, case.NOW, rest)) != before
+        except ValueError:
+            return True  # a later gate has no ground to stand on
+
+    assert any(noticed(seen, before) for seen, before in judged)
+
+
+def test_every_gate_has_a_row() -> None:
+    ids = [row.id for row in CONVERGENCE]
+    assert len(ids) == len(set(ids)) and {gate.id for gate in GATES} == {row.rule for row in CONVERGENCE if row.rule}
+
+
+def test_every_reason_is_one_of_a_condition_but_for_a_machine_that_is_none_of_these() -> None:
+    reasons = {row.ready for row in CONVERGENCE} - {"RecordChanged"}
+    assert reasons <= READY_REASONS | PROVISIONED_REASONS | LOCK_REASONS
+
+
+@pytest.mark.parametrize("seen, reading", [
+    (replace(case.case(), wanted=None), "wanted"),
+    (replace(case.case(), wanted=None, node=None, expected="abc"), "node"),
+    (replace(case.case(), node=None), "node"),
+    (restarting(None), "quorum"),
+    (renamed(None), "members"),
+], ids=["render-first", "no-render-where-the-inputs-are-known", "authenticated", "quorum", "members"])
+def test_what_is_read_next_is_a_decision(seen: Converging, reading: str) -> None:
+    assert decide(seen, case.NOW) == Need(reading)
+
+
+@pytest.mark.parametrize("row", CONVERGENCE, ids=lambda row: row.id)
+def test_what_is_under_way_is_looked_at_again_soon_and_what_is_over_is_settled(row: Row) -> None:
+    found = decide(row.seen(), case.NOW)
+    assert isinstance(found, Found)
+    assert found.settled != found.soon and (not found.steps or found.soon)
+    assert found.silent == (row.rule == "11/silent") and (found.ready == (found.reason == "Converged"))
+
+
+@pytest.mark.parametrize("row", [row for row in CONVERGENCE if row.follows.startswith(("ApplyDrift", "Reboot"))], ids=lambda row: row.id)
+def test_a_control_plane_takes_the_lock_for_every_step_and_a_worker_only_to_reboot(row: Row) -> None:
+    seen = row.seen()
+    found = decide(seen, case.NOW)
+    assert isinstance(found, Found)
+    for step in found.steps:
+        assert step.locked == (step.action == "Reboot" or seen.machine.spec["role"] == "controlplane")
+        assert step.disruption == ("reboot" if step.action == "Reboot" else "none")
+
+
+def test_the_reboot_that_is_left_is_the_very_step_that_was_planned_before() -> None:
+    first, left = decide(case.case(change=case.udev), case.NOW), decide(case.case(change=case.udev, kept=case.as_is), case.NOW)
+    assert isinstance(first, Found) and isinstance(left, Found) and [step.id for step in left.steps] == [first.steps[1].id]
+
+
+def test_what_is_sent_keeps_the_images_that_are_newer_on_the_node() -> None:
+    compared = case.compared("worker", case.both(case.newer, case.sysctl))
+    assert "kubelet:v1.35.3" in compared.text and "somaxconn" not in compared.text
+
+
+def test_images_that_are_newer_in_what_is_staged_stay_as_well() -> None:
+    compared = case.compared("worker", case.sysctl, case.newer)
+    assert "kubelet:v1.35.3" in compared.text and "somaxconn" not in compared.text
+
+
+def test_a_silent_node_is_named_with_endpoint_error_and_where_kubernetes_has_it() -> None:
+    found = decide(silent(900, "10.0.0.7:50000"), case.NOW)
+    assert isinstance(found, Found)
+    for part in ("10.0.0.1:50000", "gives no answer", "spec.endpoint may need updating to 10.0.0.7:50000", "2023-11-14T"):
+        assert part in found.message
+
+
+def test_another_machine_at_the_address_is_told_with_what_to_edit() -> None:
+    row = next(row for row in CONVERGENCE if row.id == "11/other-machine-answers")
+    found = decide(replace(row.seen(), told="10.0.0.7:50000"), case.NOW)
+    assert isinstance(found, Found) and "10.0.0.7:50000" in found.message and "all control planes" in found.message
+
+
+@pytest.mark.parametrize("change", [
+    case.insert("    env:\n        A: b\n"),
+    lambda config: config.replace(b"cluster:\n", b"cluster:\n    etcd:\n        extraArgs:\n            a: b\n", 1),
+], ids=["environment", "etcd"])
+def test_what_has_effect_only_after_a_restart_is_warned_of(change: case.Change) -> None:
+    found = decide(case.case(change=change, version="v1.14.0"), case.NOW)
+    assert isinstance(found, Found) and [warning.rule for warning in found.warnings] == ["11/later"]
+
+
+def test_an_install_setting_that_drifted_is_warned_of() -> None:
+    found = decide(case.case(change=lambda config: config.replace(b"disk: /dev/sda", b"disk: /dev/sdb")), case.NOW)
+    assert isinstance(found, Found) and [warning.rule for warning in found.warnings] == ["11/never"]
