@@ -9,7 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .._model.plan import Plan, Warn
-from .conditions import Status, refusal_conditions, with_condition
+from .._model.records import Condition
+from .conditions import Status, list_at_status, refusal_conditions, with_condition
+from .no_answer import with_left_over_stored
 from .provisioning_words import Follow, Refused, Remove, Send, Unchanged, Verdict
 
 #: Refusals that end by themselves: somebody else is at it, or the node is on its way up.
@@ -56,4 +58,16 @@ def with_told(status: Status, told: Told, generation: int, now: float) -> Status
     conditions = refusal_conditions(told.reason, told.message, generation)
     for condition in conditions or refusal_conditions("ReprovisionBlocked", told.message, generation):
         status = with_condition(status, condition, now)
+    return status
+
+
+def with_good_read(status: Status, generation: int, now: float) -> Status:
+    """The status of a converged machine that answered with authentication: whatever was seen in maintenance mode is over. A send whose
+    answer was lost had been stored (section 9, step 10), and the machine is followed."""
+    if status.get("sending"):
+        return with_left_over_stored(status)
+    if "wipeSeen" in status:
+        status = {key: value for key, value in status.items() if key != "wipeSeen"}
+    if any(entry.get("type") == "Provisioned" and entry.get("status") == "False" for entry in list_at_status(status)):
+        status = with_condition(status, Condition("Provisioned", "True", "NodeJoined", "The node runs and is a part of its cluster.", generation), now)
     return status

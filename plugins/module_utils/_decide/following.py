@@ -306,8 +306,10 @@ def with_life(status: Status, life: Life, machine: Record, now: float) -> Status
 
 
 def with_reading(status: Status, life: Life) -> Status:
-    """The status of a converged machine after a good read: only its stage."""
-    return {**status, "stage": life.stage, "stageObserved": True} if life.observed else status
+    """The status of a converged machine after a good read: its stage. A first reading of a wiped disk is void then (section 12)."""
+    if not life.observed:
+        return status
+    return {**{key: value for key, value in status.items() if key != "wipeSeen"}, "stage": life.stage, "stageObserved": True}
 
 
 def is_settled(life: Life, machine: Record | None, until_running: bool) -> bool:

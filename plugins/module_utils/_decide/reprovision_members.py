@@ -28,7 +28,7 @@ def evidence_of(seen: Provisioning) -> str:
 def stale(seen: Provisioning) -> EtcdMember | None:
     """The member that is to be removed; None where there is none, or where nobody asked for it."""
     found = _left(seen).own
-    return found[0] if len(found) == 1 and _wiped(seen) else None
+    return found[0] if len(found) == 1 and _asks(seen) else None
 
 
 def _wiped(seen: Provisioning) -> bool:

@@ -101,22 +101,14 @@ async def _round(around: Surroundings, seen: Seen, step: ApplyConfig, effects: E
         endpoint = fresh.endpoint
         if endpoint is None or endpoint != seen.endpoint:
             raise _Again()
-        for reading in _etcd_readings(seen, fresh, lease):
-            fresh = replace(fresh, observation=await read_etcd(around, fresh, fresh.observation, reading))
+        for reading in ("members", "etcd"):
+            if lease is not None and getattr(seen.observation, reading) is not None:
+                fresh = replace(fresh, observation=await read_etcd(around, fresh, fresh.observation, reading))
         try:
             async with around.ports.nodes.maintenance(endpoint, step.fingerprint) as session:
                 return await _on_connection(around, fresh, step, effects, lease, session)
         except TalosError as error:
             raise _Again(error=error) from error
-
-
-def _etcd_readings(seen: Seen, fresh: Seen, lease: Held | None) -> tuple[str, ...]:
-    """What is read of etcd under the lease: again what the decision asked for before, and the members of a bootstrapped cluster."""
-    if lease is None:
-        return ()
-    if seen.observation.etcd is not None:
-        return ("etcd",)
-    return ("members",) if seen.observation.members is not None or is_bootstrapped(fresh.observation.cluster) else ()
 
 
 async def _on_connection(around: Surroundings, seen: Seen, step: ApplyConfig, effects: Effects, lease: Held | None, session: Session) -> Sent:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 from dataclasses import dataclass, replace
 
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.bring import BroughtConfig, bring
@@ -45,7 +46,12 @@ class Renderer:
 
     def machine(self, view: MachineView, secure_boot: bool | None = None) -> Observed[_Rendered]:
         spec = view.machine.spec
-        return Present(_Rendered(bring(w.config(text_at(spec, "role"), text_at(spec, "hostname"), self.disk))))
+        return _rendered(text_at(spec, "role"), text_at(spec, "hostname"), self.disk)
+
+
+@functools.cache
+def _rendered(role: str, hostname: str, disk: str) -> Observed[_Rendered]:
+    return Present(_Rendered(bring(w.config(role, hostname, disk))))
 
 
 def member(number: int, name: str = "") -> EtcdMember:
