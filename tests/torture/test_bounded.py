@@ -13,17 +13,21 @@ from pathlib import Path
 import pytest
 
 from tests.torture import decisions, inputs
-from tests.torture.__main__ import torture
+from tests.torture.__main__ import shares, torture
+from tests.torture.configurations import KINDS
 from tests.torture.tally import Tally
 
 ROUNDS = 3
 
 
 def test_a_few_rounds_of_everything(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
-    tally = torture(tmp_path, "bounded", lambda number: number < ROUNDS)
+    counts = {kind: 60 for kind in KINDS}
+    tally = torture(tmp_path, "bounded", lambda number: number < ROUNDS, counts)
     record_property("told", f"torture: {tally.lines()[0]}")
     assert not tally.broke, "\n".join(tally.broke)
-    assert set(tally.tried) == {"worlds", "inputs", "kills", "lives under faults"}
+    assert set(tally.tried) == {"worlds", "inputs", "kills", "lives under faults", *KINDS}
+    assert counts.items() <= tally.tried.items()
+    assert shares(600) == {"mutated configurations": 100_000, "configurations against Talos": 20_000}
 
 
 def test_ten_thousand_mutated_answers() -> None:
