@@ -76,6 +76,8 @@ class Project:
     folder: Path
     defaults: dict[str, Any] = field(default_factory=lambda: {"allow_loopback": True, "timing": dict(QUICK)})
     environment: dict[str, str] = field(default_factory=dict)
+    #: A command that starts ansible-playbook in its turn.
+    before: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         self.mark = uuid.uuid4().hex
@@ -109,7 +111,7 @@ class Project:
         (self.folder / "results.jsonl").unlink(missing_ok=True)
         program = str(Path(sys.executable).with_name("ansible-playbook"))
         with (self.folder / "output").open("w", encoding="utf-8") as output:
-            return subprocess.Popen([program, *arguments], cwd=self.folder, env=self.variables(), text=True, start_new_session=True,
+            return subprocess.Popen([*self.before, program, *arguments], cwd=self.folder, env=self.variables(), text=True, start_new_session=True,
                                     stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
 
     def output(self) -> str:
@@ -117,7 +119,10 @@ class Project:
 
     def run(self, *arguments: str, rc: int | None = 0) -> Run:
         """Run to the end; `rc` is what it has to end with (None: whatever)."""
-        process = self.start(*arguments)
+        return self.finish(self.start(*arguments), rc=rc)
+
+    def finish(self, process: subprocess.Popen[str], rc: int | None = 0) -> Run:
+        """Wait for the end of a run that was started."""
         try:
             process.wait(SECONDS)
         finally:
