@@ -14,15 +14,23 @@ from .._model.records import Record, text_at
 from .approved import is_approved, sent
 
 
-def asks_kubernetes(machine: Record) -> bool:
-    """Whether a machine that cannot be read is looked for: it was sent a configuration, and has a name to be found by."""
-    return is_approved(machine) and sent(machine) and bool(text_at(machine.spec, "hostname"))
+def names_of(machine: Record) -> tuple[str, ...]:
+    """The names that the machine's Node may have: the one of the spec, and the one that was seen; () where it is not looked for."""
+    if not (is_approved(machine) and sent(machine)):
+        return ()
+    return tuple(dict.fromkeys(name for name in (text_at(machine.spec, "hostname"), text_at(machine.status, "nodeName")) if name))
 
 
-def moved_to(machine: Record, place: Observed[NodePlace]) -> tuple[Endpoint, ...]:
-    """Where the machine may be read with authentication, in order; () where Kubernetes tells nothing new, or tells of another machine.
+def may_be_dialled(machine: Record, place: Observed[NodePlace]) -> bool:
+    """Whether the machine is dialled where its Node is: only for the host name that the spec gives it."""
+    hostname = text_at(machine.spec, "hostname")
+    return isinstance(place, Present) and bool(hostname) and place.value.name == hostname
 
-    A Node is not trusted: its address counts only once the machine's own UUID was read there.
+
+def told_at(machine: Record, place: Observed[NodePlace]) -> tuple[Endpoint, ...]:
+    """Where Kubernetes has the machine, in order; () where it tells nothing new, or tells of another machine.
+
+    A Node is not trusted: its address counts only once the machine's own UUID was read there, with authentication.
     """
     if not isinstance(place, Present):
         return ()

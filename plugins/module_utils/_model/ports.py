@@ -237,8 +237,11 @@ class CredentialsSource(Protocol):
 class Whereabouts(Protocol):
     """Asks the Kubernetes of a managed cluster where its machines are now (section 10)."""
 
-    def __call__(self, cluster: str, hostname: str) -> Observed[NodePlace]:
-        """The Kubernetes Node of that name. Absent where there is none; a Kubernetes that cannot be read is Unknown, never Absent."""
+    def __call__(self, cluster: str, names: Sequence[str], uuid: str) -> Observed[NodePlace]:
+        """The Kubernetes Node of one of these names, tried in order, else the one whose systemUUID is that.
+
+        Absent where there is none; a Kubernetes that cannot be read is Unknown, never Absent.
+        """
 
 
 def no_credentials(cluster: str, bundle: str) -> Credentials:

@@ -14,7 +14,7 @@ from .._decide.comparison import Compared, compare, same
 from .._decide.convergence import decide
 from .._decide.convergence_words import ConfiguredNode, Converging, Found, Need
 from .._decide.machine_edit_words import Etcd
-from .._decide.moved_node import asks_kubernetes, moved_to
+from .._decide.moved_node import may_be_dialled, names_of, told_at
 from .._decide.reachability import own_reboot_began
 from .._decide.same_machine import difference
 from .._machineconfig.contract import schema_for
@@ -25,7 +25,7 @@ from .._model.addresses import parse_endpoint
 from .._model.credentials import Credentials
 from .._model.errors import TalosError
 from .._model.machine import cluster_of, identity_of
-from .._model.observations import Endpoint
+from .._model.observations import Endpoint, NodePlace
 from .._model.observed import Absent, Observed, Present, Unknown
 from .._model.outcome import Difference
 from .._model.ports import Session
@@ -132,8 +132,9 @@ async def _at_its_addresses(around: Surroundings, looked: Looked, endpoint: Endp
     if _is_own(looked, first):
         return _with(around, looked, first)
     known = static_endpoints(looked.view.machine, endpoint.port)
-    told = await asyncio.to_thread(_kubernetes, around, looked) if around.ports.whereabouts is not None else ()
-    for other in dict.fromkeys((*known, *told)):
+    place = await asyncio.to_thread(_kubernetes, around, looked) if around.ports.whereabouts is not None else Absent()
+    told = told_at(looked.view.machine, place)
+    for other in dict.fromkeys((*known, *(told if may_be_dialled(looked.view.machine, place) else ()))):
         if other != endpoint:
             found = await _at(around, looked, other)
             if _is_own(looked, found):
@@ -142,11 +143,15 @@ async def _at_its_addresses(around: Surroundings, looked: Looked, endpoint: Endp
     return _with(around, looked, first)
 
 
-def _kubernetes(around: Surroundings, looked: Looked) -> tuple[Endpoint, ...]:
+def _kubernetes(around: Surroundings, looked: Looked) -> Observed[NodePlace]:
     machine, ask = looked.view.machine, around.ports.whereabouts
-    if ask is None or not asks_kubernetes(machine):
-        return ()
-    return moved_to(machine, ask(cluster_of(machine), text_at(machine.spec, "hostname")))
+    names = names_of(machine)
+    if ask is None or not names:
+        return Absent("not asked")
+    try:
+        return ask(cluster_of(machine), names, identity_of(machine).uuid)
+    except TalosError as error:
+        return unknown(error)
 
 
 def _is_own(looked: Looked, found: Observed[_Reading]) -> bool:

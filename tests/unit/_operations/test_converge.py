@@ -215,7 +215,7 @@ def test_a_static_address_of_the_spec_is_where_it_is_found_when_the_lease_is_gon
 def test_a_node_that_moved_is_found_where_its_kubernetes_node_says_and_by_its_uuid_alone(world: World) -> None:
     world.joined("w1", 1)
     world.nodes[Endpoint("10.0.0.77")] = world.nodes.pop(Endpoint("10.0.0.1"))
-    world.whereabouts = lambda cluster, hostname: Present(NodePlace(hostname, ("10.0.0.77",), w.uuid(1).upper()))
+    world.whereabouts = lambda cluster, names, uuid: Present(NodePlace(names[0], ("10.0.0.77",), w.uuid(1).upper()))
     assert world.look("w1").row.ready and world.machine("w1").status["observedEndpoint"] == "10.0.0.77:50000"
 
 
@@ -223,7 +223,7 @@ def test_an_address_that_only_kubernetes_tells_is_named_and_not_believed(world: 
     world.joined("w1", 1)
     world.joined("w2", 2)
     world.nodes.pop(Endpoint("10.0.0.1"))
-    world.whereabouts = lambda cluster, hostname: Present(NodePlace(hostname, ("10.0.0.2",)))
+    world.whereabouts = lambda cluster, names, uuid: Present(NodePlace(names[0], ("10.0.0.2",)))
     found = world.look("w1")
     assert found.silent and "spec.endpoint may need updating to 10.0.0.2:50000" in found.row.message
     assert "observedEndpoint" not in world.machine("w1").status
