@@ -26,8 +26,8 @@ async def look(around: Surroundings, name: str, effects: Effects) -> Round:
     seen = await look_by_record(around.ports, name, timing, effects, around.allow_loopback)
     life, machine = seen.life, seen.machine
     refusals = (Refusal(seen.view.target, life.reason, life.message, "", life.rule),) if life.wrong else ()
-    settled = life.wrong or is_settled(life, machine, False)
-    row = MachineRow(name, cluster_of(machine), life.stage, life.joined and not life.wrong, life.reason, life.message)
     joins = life.joined and not life.wrong and not has_converged(seen.view.machine)
+    settled = life.wrong or is_settled(life, machine, False) and not joins
+    row = MachineRow(name, cluster_of(machine), life.stage, life.joined and not life.wrong, life.reason, life.message)
     again = 0.0 if joins else timing.reread if life.wrong or has_converged(machine) else timing.follow
     return Round(name, cluster_of(machine), Plan(refusals=refusals), row, again, settled, life.silent, held=bool(refusals), carry=seen)

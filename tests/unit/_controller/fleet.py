@@ -20,6 +20,9 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.observations im
 from ansible_collections.ichor.talos.plugins.module_utils._model.outcome import Outcome
 from ansible_collections.ichor.talos.plugins.module_utils._model.ports import Gate, Ports
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import Broken, Listing
+from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Present
+from ansible_collections.ichor.talos.plugins.module_utils._operations.record_reads import read_machine
+from ansible_collections.ichor.talos.plugins.module_utils._operations.rendering import Renderer
 from ansible_collections.ichor.talos.tests.unit._operations import world as w
 
 BUNDLE = Path(__file__).resolve().parents[2] / "vectors" / "secrets.yaml"
@@ -63,9 +66,12 @@ class Fleet(w.World):
         return w.place(self, name, number, role, install={"disk": "/dev/sda"}, network={"primary": {"interface": "eth0", "dhcp": True}}, **spec)
 
     def runs(self, name: str, number: int, role: str = "worker", **spec: object) -> w.Node:
-        """A machine that joined."""
+        """A machine that joined and runs what the records say."""
         node = self.waits(name, number, role, status=JOINED, **spec)
         node.mode, node.stage, node.ready = "running", "running", True
+        rendered = Renderer(self.store).machine(read_machine(self.store, name))  # type: ignore[arg-type]
+        assert isinstance(rendered, Present), rendered
+        node.config = rendered.value.brought().raw
         if role == "controlplane":
             node.etcd, node.leader, node.members = "Running", "x", (EtcdMember(name, name, (f"https://10.0.0.{number}:2380",)),)
         return node

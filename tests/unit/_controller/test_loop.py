@@ -1,0 +1,242 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Runs of the controller over a world in memory, with a clock that jumps."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from ansible_collections.ichor.talos.plugins.module_utils._controller.request import Request
+from ansible_collections.ichor.talos.plugins.module_utils._controller.run import run
+from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
+from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Endpoint
+from ansible_collections.ichor.talos.plugins.module_utils._model.outcome import Outcome
+from ansible_collections.ichor.talos.plugins.module_utils._model.records import MACHINE, Broken
+from ansible_collections.ichor.talos.plugins.module_utils._model.timing import Timing
+from ansible_collections.ichor.talos.tests.unit._operations import world as w
+from tests.unit._controller.fleet import Fleet
+from tests.unit._controller.test_granted import SavedGate
+
+
+def actions(outcome: Outcome) -> list[tuple[str, str]]:
+    return [(step.action, step.target.name) for step in outcome.plan.steps]
+
+
+def reasons(outcome: Outcome) -> dict[str, str]:
+    return {row.name: row.reason for row in outcome.machines}
+
+
+def new(count: int = 2, **cluster: object) -> Fleet:
+    """A cluster of one control plane and workers, none of which was sent anything."""
+    fleet = Fleet(**cluster)  # type: ignore[arg-type]
+    fleet.waits("cp-1", 1, "controlplane")
+    for number in range(2, count + 1):
+        fleet.waits(f"w-{number}", number)
+    return fleet
+
+
+def test_check_mode_is_one_look_at_all_and_the_whole_plan() -> None:
+    fleet = new()
+    planned = fleet.reconcile(check=True)
+    assert actions(planned) == [("ApplyConfig", "cp-1"), ("ApplyConfig", "w-2")] and not planned.executed
+    assert not fleet.store.writes and not fleet.received and not fleet.store.written and fleet.clock.time == w.START
+    assert {record.name for record in planned.would_be} == {"cp-1", "w-2"} and planned.extra["ended"] == "planned"
+    real = fleet.reconcile(passes=1)
+    assert real.plan.id == planned.plan.id and sorted(real.executed) == sorted(step.id for step in planned.plan.steps)
+
+
+def test_one_pass_looks_once_and_does_what_may_go_now() -> None:
+    fleet = new()
+    outcome = fleet.reconcile(passes=1)
+    assert sorted(fleet.accepted) == ["cp-1", "w-2"] and reasons(outcome) == {"cp-1": "ConfigStored", "w-2": "ConfigStored"}
+    assert outcome.extra["ended"] == "passes" and fleet.clock.time == w.START and all(row.changed for row in outcome.machines)
+
+
+def test_machines_are_followed_until_they_are_settled() -> None:
+    fleet = new()
+
+    def life(count: int, what: str) -> None:
+        passed = fleet.clock.time - w.START
+        for name, node in ((node.name, node) for node in fleet.nodes.values()):
+            if name in fleet.accepted and passed > 40:
+                node.mode, node.stage = "running", "booting" if name == "cp-1" else "running"
+
+    fleet.hook = life
+    outcome = fleet.reconcile(until_settled=True)
+    assert outcome.extra["ended"] == "settled" and 40 < fleet.clock.time - w.START <= 60
+    assert {row.name: row.stage for row in outcome.machines} == {"cp-1": "booting", "w-2": "running"}
+    assert any("waits for the bootstrap of etcd" in line for line in fleet.lines)
+    again = fleet.reconcile(until_settled=True)
+    assert not again.plan.changed and again.extra["ended"] == "settled" and fleet.accepted.count("cp-1") == 1
+
+
+def test_it_ends_when_its_time_is_over_and_says_something_every_minute() -> None:
+    fleet = new()
+    outcome = fleet.reconcile(until_settled=True, max_runtime=300.0)
+    assert outcome.extra["ended"] == "time" and 300 <= fleet.clock.time - w.START < 301
+    assert len([line for line in fleet.lines if line.startswith("waiting for cp-1 (NodeRebooting), w-2")]) >= 4
+    assert sum(1 for what in fleet.trace if what.startswith("authenticated")) <= 2 * 2 * (300 / 15 + 2)
+
+
+def test_pending_and_rejected_machines_are_not_dialled() -> None:
+    fleet = Fleet()
+    fleet.waits("new", 1, approvalState="pending", approvedBy=None)
+    fleet.waits("bad", 2, approvalState="rejected")
+    outcome = fleet.reconcile(until_settled=True)
+    assert reasons(outcome) == {"new": "PendingApproval", "bad": "Rejected"} and outcome.extra["ended"] == "settled"
+    assert not [what for what in fleet.trace if "10.0.0" in what] and not fleet.store.writes and not outcome.blocked
+
+
+def test_a_machine_in_trouble_stops_no_other() -> None:
+    fleet = new(4)
+    fleet.nodes[Endpoint("10.0.0.2")].certificate = w.certificate("another")
+    del fleet.nodes[Endpoint("10.0.0.3")]
+
+    def broken(count: int, what: str) -> None:
+        if what == "maintenance 10.0.0.4:50000":
+            raise ZeroDivisionError("a fault of ours")
+
+    fleet.hook = broken
+    outcome = fleet.reconcile(passes=1)
+    assert fleet.accepted == ["cp-1"] and outcome.blocked == ("w-2", "w-4") and outcome.unreachable == ("w-3",)
+    assert reasons(outcome) == {"cp-1": "ConfigStored", "w-2": "MaintenanceIdentityChanged", "w-3": "CurrentConfigUnavailable", "w-4": "InternalError"}
+
+
+def test_a_broken_file_is_listed_and_a_wrong_name_is_one_sentence() -> None:
+    fleet = new()
+    fleet.store.broken = (Broken(MACHINE, "torn", "machines/torn.yaml", 3, "it is cut off"),)
+    outcome = fleet.reconcile(passes=1)
+    assert len(fleet.accepted) == 2 and outcome.blocked == ("torn",) and outcome.extra["broken"][0]["line"] == 3
+    assert any("machines/torn.yaml, line 3" in warning.message for warning in outcome.plan.warnings)
+    for scope in ({"machines": ("nobody",)}, {"clusters": ("nowhere",)}):
+        with pytest.raises(TalosError, match="RecordNotFound"):
+            asyncio.run(run(Request(**scope), fleet.ports(), w.OpenGate()))  # type: ignore[arg-type]
+
+
+def test_a_narrower_scope_acts_on_less_and_reads_all() -> None:
+    fleet = Fleet(count=1)
+    for number in (1, 2, 3):
+        fleet.waits(f"cp-{number}", number, "controlplane")
+    fleet.waits("w-4", 4)
+    outcome = fleet.reconcile("cp-1", passes=1)
+    assert reasons(outcome) == {"cp-1": "ControlPlaneCapExceeded"} and not fleet.received
+    assert fleet.reconcile(select="[?spec.role=='worker'].metadata.name", passes=1).executed and fleet.accepted == ["w-4"]
+    assert [row.name for row in fleet.reconcile(clusters=("prod",), passes=1).machines] == ["cp-1", "cp-2", "cp-3", "w-4"]
+
+
+def test_control_planes_join_a_running_cluster_one_after_the_other() -> None:
+    fleet = Fleet(bootstrapped=True)
+    fleet.runs("cp-1", 1, "controlplane")
+    for number in (2, 3):
+        fleet.waits(f"cp-{number}", number, "controlplane")
+    planned = fleet.reconcile(check=True)
+    joins = {step.target.name: [wait.what for wait in step.waits_for] for step in planned.plan.steps if step.action == "ApplyConfig"}
+    assert joins == {"cp-2": [], "cp-3": ["cp-2 is Ready"]}
+
+    def life(count: int, what: str) -> None:
+        for node in fleet.nodes.values():
+            if node.name in fleet.accepted and node.mode == "closed":
+                node.mode, node.stage, node.ready, node.etcd, node.leader = "running", "running", True, "Running", "x"
+
+    fleet.hook = life
+    outcome = fleet.reconcile(until_settled=True, max_runtime=900.0)
+    assert fleet.accepted[:2] == ["cp-2", "cp-3"] and outcome.plan.id == planned.plan.id
+    sent = [number for number, what in enumerate(fleet.trace) if what.startswith("apply answered")]
+    between = fleet.trace[sent[0]:sent[1]]
+    assert "event NodeJoined" in between, "the second is sent to only when the first has joined"
+    assert "disruption" not in fleet.cluster().status
+
+
+def test_a_saved_plan_bounds_the_run_and_what_arises_later_is_listed() -> None:
+    fleet = new()
+    gate = SavedGate()
+    planned = fleet.reconcile(check=True)
+    gate._saved = {step.id for step in planned.plan.steps}
+
+    def late(count: int, what: str) -> None:
+        if what == "apply answered w-2":
+            fleet.waits("w-9", 9)
+
+    fleet.hook = late
+    outcome = fleet.reconcile(until_settled=True, max_runtime=120.0, gate=gate, bounded=True)
+    assert sorted(fleet.accepted) == ["cp-1", "w-2"] and [plan["plan"][0]["target"] for plan in outcome.extra["later_plans"]] == ["w-9"]
+    assert any("w-9: ApplyConfig is not in the saved plan" in line for line in outcome.waiting_for)
+    free = fleet.reconcile(passes=1)
+    assert fleet.accepted[-1] == "w-9" and free.executed
+
+
+def test_a_new_record_joins_the_run_and_one_that_is_gone_leaves_it() -> None:
+    fleet = new()
+
+    def later(count: int, what: str) -> None:
+        if fleet.clock.time - w.START > 60 and fleet.store.get(MACHINE, "w-2") is not None:
+            fleet.store.records.pop(fleet.machine("w-2").ref)
+            fleet.waits("w-7", 7)
+
+    fleet.hook = later
+    outcome = fleet.reconcile(max_runtime=240.0)
+    assert [row.name for row in outcome.machines] == ["cp-1", "w-7"] and fleet.accepted[-1] == "w-7"
+
+
+def test_each_kind_is_listed_once_a_pass() -> None:
+    fleet = new(60)
+    fleet.reconcile(passes=1)
+    assert len(fleet.accepted) == 60 and fleet.store.listed[MACHINE] <= 3
+
+
+def test_a_hanging_node_costs_the_others_nothing() -> None:
+    fleet = new(6)
+    hung = asyncio.Event()
+
+    class Nodes(w.Nodes):
+        def maintenance(self, endpoint: Endpoint, pin: str = "") -> object:  # type: ignore[override]
+            if endpoint.host == "10.0.0.3":
+                return _Hanging(fleet, hung)
+            return super().maintenance(endpoint, pin)
+
+    ports = replace(fleet.ports(), nodes=Nodes(fleet))
+    outcome = asyncio.run(run(Request(passes=1), ports, w.OpenGate()))
+    assert len(fleet.accepted) == 5 and outcome.unreachable == ("w-3",) and 20 <= fleet.clock.time - w.START < 21
+
+
+class _Hanging:
+    """A connection that says nothing until the deadline of the call is over."""
+
+    def __init__(self, fleet: Fleet, hung: asyncio.Event) -> None:
+        self._fleet = fleet
+
+    async def __aenter__(self) -> None:
+        await self._fleet.clock.sleep(Timing().call)
+        raise w.error("TimedOut", "10.0.0.3:50000")
+
+    async def __aexit__(self, *unused: object) -> None:
+        return None
+
+
+@pytest.mark.parametrize("at", ["facts cp-1", "apply cp-1", "lease prod"])
+def test_told_to_stop_it_ends_with_every_record_consistent(at: str) -> None:
+    fleet = new()
+
+    async def stopped() -> Outcome:
+        task = asyncio.current_task()
+        assert task is not None
+
+        def stop(count: int, what: str) -> None:
+            if what == at:
+                task.cancel()
+
+        fleet.hook = stop
+        return await run(Request(until_settled=True), fleet.ports(), w.OpenGate())
+
+    outcome = asyncio.run(stopped())
+    assert outcome.interrupted and outcome.extra["ended"] == "interrupted" and not fleet.store.leases.held
+    fleet.hook = lambda count, what: None
+    fleet.reconcile(passes=1, holder="run-1")
+    fleet.clock.time += 200
+    fleet.reconcile(passes=3)
+    assert sorted(fleet.accepted) == ["cp-1", "w-2"], "each was accepted once, whatever was under way"
