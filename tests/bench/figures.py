@@ -214,9 +214,9 @@ def comparing(count: int = 500) -> list[Figure]:
         for machine in machines:
             machine["fingerprint"] = lab.state(node=machine["name"])["fingerprint"]
         sent = run("subjects/fleet.py", stdin=json.dumps({"store": f"{folder}/ichor", "machines": machines}))["sent"]
-        lab.wait(node=machines[0]["name"], stage="configured", seconds=120)  # the control plane, from which the others get certificates
+        lab.wait(node=machines[0]["name"], stage="configured", seconds=900)  # the control plane, from which the others get certificates
         for machine in machines[1:]:
-            lab.wait(node=machine["name"], stage="running", seconds=300)
+            lab.wait(node=machine["name"], stage="running", seconds=900)
         told = run("subjects/config_info.py", stdin=json.dumps({"cluster": "prod", "store_path": f"{folder}/ichor", "allow_loopback": True}))
     if sent != count or told["machines"] != ["Converged"] * count:
         raise RuntimeError(f"{sent} of {count} were sent their configuration; {told['msg']}")

@@ -47,7 +47,7 @@ def run(script: str, *arguments: str, stdin: str = "", prefix: tuple[str, ...] =
     """What a script of this folder printed as JSON, with `process_cpu` and `process_wall` of the whole process beside it."""
     command = [*prefix, sys.executable, *(["-m", script] if module else [str(HERE / script)]), *arguments]
     before = os.times()
-    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=600, check=False, cwd=ROOT, env=environment())
+    done = subprocess.run(command, input=stdin, capture_output=True, text=True, timeout=3600, check=False, cwd=ROOT, env=environment())
     after = os.times()
     if done.returncode:
         raise RuntimeError(f"{script} failed: {done.stderr[-2000:]}{done.stdout[-2000:]}")

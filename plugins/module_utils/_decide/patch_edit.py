@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from .._machineconfig.bring import plain
+from .._machineconfig.bring import plain, read_expanded
 from .._machineconfig.contract import contract_of
 from .._machineconfig.json_patch import refuse_json_patch
 from .._machineconfig.patch import Patch, load_patch, patch_of_documents
@@ -22,7 +22,7 @@ from .._machineconfig.plain_nodes import node_of
 from .._machineconfig.problem import ConfigProblem
 from .._machineconfig.render import PatchRecord
 from .._machineconfig.secret_paths import secret_leaves
-from .._machineconfig.yaml_read import read
+from .._machineconfig.yaml_read import decode
 from .._model.approval import approval_state, tracked_by
 from .._model.plan import Plan, Refusal, Step, Target, Warn
 from .._model.records import ALLOW_DELETE, CONFIG_PATCH, Json, Record, list_at, text_at
@@ -32,9 +32,9 @@ from .patch_words import CreatePatch, DeletePatch, EditPatch, PatchEdit, PatchSe
 
 
 def documents_of(text: bytes, source: str) -> tuple[Json, ...]:
-    """The documents of a patch file as plain data. Raises ConfigProblem with the line; JSONPatchRefused for RFC 6902."""
+    """The documents of a patch file as plain data. Raises ConfigProblem with the line; JSONPatchRefused for RFC 6902, UnexpandedTemplate."""
     try:
-        nodes = read(text)
+        nodes = read_expanded(decode(text))
         refuse_json_patch(nodes)
     except ConfigProblem as error:
         raise error.at(source=source) from None

@@ -20,6 +20,7 @@ from .json_patch import refuse_json_patch
 from .plain_nodes import node_of
 from .problem import ConfigProblem
 from .schema import LEGACY, Kind, schema
+from .templates import refuse_in_nodes
 from .values import Args, Formed
 from .yaml_read import MAPPING, SCALAR, SEQUENCE, Node, read
 
@@ -67,9 +68,10 @@ def load_patch(data: bytes | str, version: str, *, source: str = "") -> Patch:
 
 
 def patch_of_documents(documents: Iterable[Any], version: str, *, source: str = "") -> Patch:
-    """The same from documents as plain data, as a TalosConfigPatch record has them."""
+    """The same from documents as plain data, as a TalosConfigPatch record has them; a placeholder that was left in them is refused."""
     try:
         nodes = [node_of(document) for document in documents]
+        refuse_in_nodes(nodes)
         return Patch(version, _steps([node for node in nodes if not node.is_null()], version), source)
     except ConfigProblem as error:
         raise error.at(source=source) from None

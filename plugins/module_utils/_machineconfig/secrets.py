@@ -17,6 +17,7 @@ from . import problem
 from .documents import Config
 from .problem import ConfigProblem
 from .scalars import resolve
+from .templates import refuse_in_nodes
 from .yaml_read import MAPPING, Node, read
 from .yaml_write import write
 
@@ -84,10 +85,11 @@ def encode(pem: str) -> str:
 def read_bundle(data: bytes | str, *, source: str = "") -> Bundle:
     """Reads secrets.yaml; unknown keys are ignored, as Talos does. What is in it is checked by `check_bundle`.
 
-    Raises ConfigProblem: InvalidYAML, or SecretsInvalid when it is no bundle at all or a PEM is no base64.
+    Raises ConfigProblem: InvalidYAML, UnexpandedTemplate (what SOPS encrypted, too), or SecretsInvalid when it is no bundle at all or a PEM is no base64.
     """
     try:
         nodes = read(data)
+        refuse_in_nodes(nodes)
         certs = nodes[0].get("certs") if len(nodes) == 1 else None
         if certs is None or certs.kind != MAPPING:
             raise ConfigProblem(

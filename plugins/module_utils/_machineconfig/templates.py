@@ -25,23 +25,24 @@ _STATEMENT_LINE = re.compile(r"\s*\{%[-~+]?\s*\w+")
 
 
 def refuse_in_nodes(nodes: Iterable[Node]) -> None:
-    """Raises ConfigProblem (UnexpandedTemplate) with the line of the first placeholder; the placeholder is not quoted.
+    """Raises ConfigProblem (UnexpandedTemplate) with line and path of the first placeholder; the placeholder is not quoted.
 
     Texts of several lines are left alone: files and manifests may hold anything.
     """
-    stack = list(nodes)[::-1]
+    stack = [(node, "") for node in nodes][::-1]
     while stack:
-        node = stack.pop()
+        node, path = stack.pop()
         if node.kind == SCALAR:
-            _refuse_value(node)
+            _refuse_value(node, path)
         elif node.kind == MAPPING:
             for key, value in reversed(node.value):
-                stack.append(value)
-                stack.append(key)
+                below = f"{path}.{key.value}" if path else str(key.value)
+                stack.append((value, below))
+                stack.append((key, path))
                 if key.value == "sops" and value.get("mac") is not None:
                     raise _refusal("a file that SOPS encrypted", "Decrypt it first (sops --decrypt does it).", key.line)
         else:
-            stack.extend(reversed(node.value))
+            stack.extend((inner, f"{path}.{index}") for index, inner in reversed(list(enumerate(node.value))))
 
 
 def refuse_in_broken_text(text: str) -> None:
@@ -62,14 +63,14 @@ def refuse_encrypted_file(text: str) -> None:
         raise _refusal("a file that ansible-vault encrypted", "Let Ansible read it, or decrypt it first.", 1)
 
 
-def _refuse_value(node: Node) -> None:
+def _refuse_value(node: Node, path: str) -> None:
     text = node.value
     if "\n" in text or not ("{" in text or "[" in text or ":" in text):
         return
     for name, hint, pattern in _FORMS:
         if pattern.search(text):
-            raise _refusal(name, hint, node.line)
+            raise _refusal(name, hint, node.line, path)
 
 
-def _refusal(name: str, hint: str, line: int) -> ConfigProblem:
-    return ConfigProblem(problem.UNEXPANDED_TEMPLATE, f"{name} was left unexpanded", hint=hint, line=line)
+def _refusal(name: str, hint: str, line: int, path: str = "") -> ConfigProblem:
+    return ConfigProblem(problem.UNEXPANDED_TEMPLATE, f"{name} was left unexpanded", hint=hint, line=line, path=path)

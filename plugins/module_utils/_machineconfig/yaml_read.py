@@ -9,6 +9,7 @@ What a scalar means is not decided here: the node keeps its text, and whether it
 """
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from . import problem
@@ -28,6 +29,7 @@ MAX_ALIAS_NODES = 50_000  # what aliases may add when written out; more is an al
 
 _STR_TAG = "tag:yaml.org,2002:str"
 _CORE_TAGS = frozenset("tag:yaml.org,2002:" + name for name in ("str", "int", "float", "bool", "null", "map", "seq", "timestamp", "binary"))
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _UTF16_OR_32 = (b"\xff\xfe", b"\xfe\xff", b"\x00\x00\xfe\xff")
 
 
@@ -75,6 +77,9 @@ def decode(data: bytes | str) -> str:
     if isinstance(data, str):
         if len(data) > MAX_BYTES:
             raise _too_large(len(data))
+        found = _SURROGATE.search(data)  # what Python makes of bytes that are no UTF-8
+        if found:
+            raise ConfigProblem(problem.INVALID_YAML, "the text is not UTF-8", hint="Save it as UTF-8.", line=data.count("\n", 0, found.start()) + 1)
         return data[1:] if data.startswith("\ufeff") else data
     if len(data) > MAX_BYTES:
         raise _too_large(len(data))
@@ -116,6 +121,8 @@ def _compose(text: str) -> list[Node]:
         line = mark.line + 1 if mark is not None else _line_of(text, error)
         if _starts_with_tab(text, line):
             what = "a tab is used for indentation"
+        if "nesting depth" in str(what):  # libyaml has a bound of its own
+            raise ConfigProblem(problem.INVALID_YAML, f"nested deeper than {MAX_DEPTH} levels", line=line) from None
         raise ConfigProblem(problem.INVALID_YAML, f"not valid YAML: {_clean(what)}", line=line) from None
     return documents
 

@@ -49,5 +49,5 @@ CONFIGURATION_SENTENCES: tuple[Sentence, ...] = (
 )
 
 #: Rows that carry out what sections 3, 4, 11 and 18 say of bundles, patches and comparing.
-ELSEWHERE = ("8/bundle-", "8/patch-broken-file", "8/patch-tracked", "8/patch-without-documents", "8/patch-secret", "8/renders", "8/in-sync", "8/drifted",
-             "8/unreadable")
+ELSEWHERE = ("8/bundle-", "8/patch-broken-file", "8/patch-tracked", "8/patch-without-documents", "8/patch-secret", "8/patch-template",
+             "8/renders", "8/in-sync", "8/drifted", "8/unreadable")
