@@ -12,9 +12,9 @@ steps brings a plan of its own.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import deque
 from collections.abc import Coroutine
-from contextlib import AsyncExitStack
 from dataclasses import dataclass, replace
 
 from .._decide.turns import next_step
@@ -75,7 +75,6 @@ class Loop:
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._acting: set[str] = set()
         self._looking, self._doing = asyncio.Semaphore(LOOKS), asyncio.Semaphore(ACTS)
-        self._locks: dict[str, asyncio.Lock] = {}
         self._wake = asyncio.Event()
         self._deadline = self._clock.monotonic() + request.max_runtime
 
@@ -203,10 +202,8 @@ class Loop:
     async def _act(self, name: str, looked: Looked, step: Step) -> _Landed:
         around = self._world.live if step.locked else self._world.around
         effects = Effects(around.ports)
-        async with AsyncExitStack() as stack:
-            if step.locked:
-                await stack.enter_async_context(self._locks.setdefault(looked.round.cluster, asyncio.Lock()))
-            await stack.enter_async_context(self._doing)
+        async with contextlib.nullcontext() if step.locked else self._doing:
+            # Whoever waits for the lock of its cluster keeps nobody of another one from acting.
             acted = await looked.act(around, looked.round, step, effects)
         return _Landed(name, effects, tried=True, acted=(step.id,) if acted.done else (), refusal=acted.refusal)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from weakref import WeakKeyDictionary
 
 from .._model.errors import TalosError
 from .._model.moments import moment
@@ -68,13 +69,22 @@ async def held(ports: Ports, cluster: str, purpose: str, timing: Timing) -> Asyn
     if ports.store is None:
         raise TalosError("NoLock", "Without a store there is no lock, and this step needs the lock of its cluster.",
                          "Name a store and the cluster's record.")
-    lease = Held(ports.store.leases, await _acquire(ports, ports.store.leases, cluster, purpose, timing))
-    keeper = asyncio.ensure_future(lease.keep(ports, timing.lock_renewal))
-    try:
-        yield lease
-    finally:
-        keeper.cancel()
-        lease.release()
+    async with _turn(ports.holder, cluster):
+        lease = Held(ports.store.leases, await _acquire(ports, ports.store.leases, cluster, purpose, timing))
+        keeper = asyncio.ensure_future(lease.keep(ports, timing.lock_renewal))
+        try:
+            yield lease
+        finally:
+            keeper.cancel()
+            lease.release()
+
+
+#: A lease is free for its own holder, so what one run does at once takes turns here.
+_TURNS: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str], asyncio.Lock]] = WeakKeyDictionary()
+
+
+def _turn(holder: str, cluster: str) -> asyncio.Lock:
+    return _TURNS.setdefault(asyncio.get_running_loop(), {}).setdefault((holder, cluster), asyncio.Lock())
 
 
 async def _acquire(ports: Ports, leases: Leases, cluster: str, purpose: str, timing: Timing) -> LeaseView:

@@ -118,3 +118,22 @@ def test_a_store_that_does_not_answer_is_asked_again_and_proves_nothing() -> Non
 
     asyncio.run(body())
     assert not world.store.leases.held and "could not be renewed" in world.lines[0]
+
+
+def test_what_one_run_does_at_once_takes_turns() -> None:
+    world = w.World()
+    inside: list[str] = []
+
+    async def one(name: str) -> None:
+        async with held(world.ports(), "prod", name, Timing()) as lease:
+            inside.append(name)
+            await world.clock.sleep(5.0)
+            lease.confirm()
+            inside.append(name)
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*(one(name) for name in "abc"))
+
+    world.dead.add("run-1")  # the fake frees a lease of a dead holder at once, as a store does for the holder itself
+    asyncio.run(all_of_them())
+    assert inside == list("aabbcc") and not world.store.leases.held
