@@ -151,7 +151,9 @@ class Schema:
         if name == "bool":
             return Bool(pointer)
         if name in _INTS:
-            return Int(pointer, *_INTS[name])
+            return Int(pointer, *_INTS[name], self.version == "1.12")
+        if name in ("runtime.EtcFileMode", "v1alpha1.FileMode"):
+            return Octal(self.version == "1.12")
         if name in _CHOICES:
             words, zero = _CHOICES[name]
             return Choice(words, zero, pointer)
@@ -198,8 +200,6 @@ _FORMS: dict[str, Callable[[], Codec]] = {
     "meta.Args": Args,
     "v1alpha1.Args": Args,
     "network.PortRanges": PortRanges,
-    "runtime.EtcFileMode": Octal,
-    "v1alpha1.FileMode": Octal,
     "v1alpha1.DiskSize": DiskSize,
     "v1alpha1.InstallDiskSizeMatcher": SizeCondition,
     "v1alpha1.Base64Bytes": Base64,

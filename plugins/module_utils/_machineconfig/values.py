@@ -58,10 +58,12 @@ class Bool(Codec):
 
 
 class Int(Codec):
-    __slots__ = ("pointer", "zero", "_least", "_most")
+    __slots__ = ("pointer", "zero", "_least", "_most", "_cuts")
 
-    def __init__(self, pointer: bool, bits: int, signed: bool) -> None:
+    def __init__(self, pointer: bool, bits: int, signed: bool, cuts: bool = False) -> None:
+        """cuts: this Talos version drops what stands behind the point."""
         self.pointer = pointer
+        self._cuts = cuts
         self.zero = None if pointer else 0
         self._least = -(1 << (bits - 1)) if signed else 0
         self._most = (1 << (bits - 1 if signed else bits)) - 1
@@ -71,7 +73,7 @@ class Int(Codec):
             if node.is_null():
                 return None
             value = resolve(node)
-            if isinstance(value, float) and not math.isnan(value) and abs(value) < 1 << 64 and value == int(value):
+            if isinstance(value, float) and not math.isnan(value) and abs(value) < 1 << 64 and (self._cuts or value == int(value)):
                 value = int(value)
             if isinstance(value, int) and not isinstance(value, bool):
                 if not self._least <= value <= self._most:
@@ -85,8 +87,8 @@ class Octal(Int):
 
     __slots__ = ()
 
-    def __init__(self) -> None:
-        super().__init__(False, 32, False)
+    def __init__(self, cuts: bool = False) -> None:
+        super().__init__(False, 32, False, cuts)
 
     def output(self, value: Any) -> Any:
         return Verbatim(f"0o{value or 0:o}")

@@ -170,6 +170,15 @@ def test_documents_that_may_not_stand_together(text: str, cause: str) -> None:
     assert caught.value.cause == cause
 
 
+@pytest.mark.parametrize(("number", "kept"), [("1.5", 1), ("300.7", 300), ("-0.5", 0), ("70000.0", 70000)])
+def test_talos_1_12_drops_what_stands_behind_the_point(number: str, kept: int) -> None:
+    text = f"apiVersion: v1alpha1\nkind: ZswapConfig\nmaxPoolPercent: {number}\n"
+    assert f"maxPoolPercent: {kept}\n" in documents.load(text, "1.12").text()
+    if not number.endswith(".0"):
+        with pytest.raises(ConfigProblem, match="whole number"):
+            documents.load(text, "1.13")
+
+
 def test_messages_quote_no_values() -> None:
     with pytest.raises(ConfigProblem) as caught:
         documents.load("machine: {token: [hunter2hunter2]}", "1.14")
