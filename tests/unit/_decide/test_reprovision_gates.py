@@ -12,7 +12,9 @@ import pytest
 from ansible_collections.ichor.talos.plugins.module_utils._decide import provisioning
 from ansible_collections.ichor.talos.plugins.module_utils._decide.fallen_back import told_of
 from ansible_collections.ichor.talos.plugins.module_utils._decide.provisioning_row import Gate
-from ansible_collections.ichor.talos.plugins.module_utils._decide.provisioning_words import Follow, Need, Provisioning, Refused, Remove, Send, Unchanged, Verdict
+from ansible_collections.ichor.talos.plugins.module_utils._decide.provisioning_words import (
+    Follow, Need, Provisioning, Refused, Remove, Send, Unchanged, Verdict,
+)
 from ansible_collections.ichor.talos.plugins.module_utils._decide.reprovision import GATES, decide_again
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import LOCK_REASONS
 from ansible_collections.ichor.talos.tests.unit._decide import provisioning_case as case
