@@ -39,14 +39,16 @@ class Lab:
     def start(
         cls, world: dict[str, Any] | str | None = None, speed: float = 1.0, log: str | None = None, timings: dict[str, float] | None = None,
         python: str = sys.executable, oracle: str | None = None, seconds: float = 60.0, etcd: str | None = None, etcd_restore: str | None = None,
+        before: tuple[str, ...] = (),
     ) -> Lab:
-        """Starts a lab process of its own and waits for its ready line. `world` is a description or the path of one.
+        """Starts a lab process of its own and waits for its ready line. `world` is a description or the path of one;
+        `before` a command that starts the lab in its turn.
 
         `etcd` is the path of a program: the control planes have real members then.
         """
         folder = tempfile.TemporaryDirectory(prefix="ichor-lab-")
         path = os.path.join(folder.name, "control")
-        command = [python, "-m", "tests.lab", "--control", path, "--speed", str(speed)]
+        command = [*before, python, "-m", "tests.lab", "--control", path, "--speed", str(speed)]
         if isinstance(world, dict):
             file = os.path.join(folder.name, "world.json")
             Path(file).write_text(json.dumps(world), encoding="utf-8")
