@@ -31,6 +31,9 @@ def project(tmp_path: Path) -> Project:
     ("plan", {}, "There is nothing to plan."),
     ("apply", {"ichor_machines": ["a"], "ichor_config_file": "x", "ichor_bootstrp": "a"}, "no variable ichor_bootstrp."),
     ("approve", {"ichor_approve": [{"name": "a"}]}, "An entry of ichor_approve names no machine."),
+    ("create_cluster", {"ichor_cluster": "prod", "ichor_nodes": []}, "ichor_endpoint, ichor_talos_version are not set."),
+    ("create_cluster", {"ichor_cluster": "prod", "ichor_endpoint": "e", "ichor_talos_version": "v", "ichor_nodes": [], "confirm": "test"},
+     "run it with -e confirm=prod."),
 ])
 def test_what_is_wrong_with_the_variables_is_one_sentence(project: Project, playbook: str, variables: dict[str, Any], says: str) -> None:
     run = project.run(f"ichor.talos.{playbook}", "-e", json.dumps(variables), rc=2)
@@ -42,7 +45,7 @@ def test_what_was_not_planned_may_do_nothing(project: Project) -> None:
     """The ids of an approved plan bound every task: one that was not planned is held to the plan without steps, as with a file."""
     outside = {key for path in PLAYBOOKS.glob("*.yml") for task in yaml.safe_load(path.read_text(encoding="utf-8"))[0]["tasks"]
                for key in task if key.startswith("ichor.talos.")}
-    assert outside == {"ichor.talos.talos_stage"}, "whatever can have steps is in tasks/, with the options of plans"
+    assert outside == {"ichor.talos.talos_stage", "ichor.talos.talos_machine_info"}, "whatever can have steps is in tasks/, with the options of plans"
     held = []
     for path in sorted((PLAYBOOKS / "tasks").glob("*.yml")):
         for task in yaml.safe_load(path.read_text(encoding="utf-8")):
@@ -50,7 +53,7 @@ def test_what_was_not_planned_may_do_nothing(project: Project) -> None:
             if arguments is not None:
                 assert {"plan_file", "save_plan"} <= arguments.keys()
                 held.append({"name": task["name"], "ansible.builtin.debug": {"msg": arguments["expect_plan_id"]}, "vars": {"item": {"machine": "a"}}})
-    assert len(held) == 5
+    assert len(held) == 8
     run = project.play("ids", held, "-e", json.dumps({"ichor_plan_ids": {"discover": "", "approve": {}, "apply": "an id"}}))
     told = {task.name: task.result["msg"] for task in run.tasks}
     assert told.pop("Send each machine its configuration") == "an id"
