@@ -266,15 +266,20 @@ class Commands:
         """Stops a sequence (or an apply) at `apply`, `install`, `kubelet`, `reset`, `leaveEtcd`, `wipe`, `stop` or `failure` until released."""
         self._node(node).set_hold(phase, held)
 
-    async def do_etcd(self, node: str, running: bool) -> None:
-        """Stops or starts the etcd process of a node behind its back."""
+    async def do_etcd(self, node: str, running: bool | None = None, frozen: bool | None = None) -> dict[str, Any] | None:
+        """Stops or starts the etcd of a node behind its back, or freezes its real process; tells of the real process, if there is one."""
         found = self._node(node)
-        if found.boot is not None:
+        if found.boot is None:
+            return None
+        if frozen is not None:
+            found.boot.etcd.freeze(frozen)
+        if running is not None:
             if running:
                 found.boot.etcd.start()
             else:
                 await found.boot.etcd.stop()
                 found.boot.refresh()
+        return found.boot.etcd.process()
 
     # -- the log
 

@@ -146,7 +146,10 @@ class Alarm:
 
 
 def _identifier() -> int:
-    return secrets.randbits(63) | 1 << 62
+    """Hexadecimal text that no YAML takes for a number (as 123e4), so that it stands without quotes."""
+    while not set(f"{(number := secrets.randbits(63) | 1 << 62):016x}") & set("abcdf"):
+        continue
+    return number
 
 
 def new_cluster(ca: str, alive: Callable[[int], bool], name: str, address: str, content: bytes = b"") -> EtcdData:

@@ -33,15 +33,12 @@ class EtcdClient:
         self._context = context
 
     async def call(self, path: str, body: Mapping[str, Any] | None = None, seconds: float = 10.0, with_leader: bool = False) -> dict[str, Any]:
-        """The answer; EtcdError with etcd's text, EtcdUnreachable, or asyncio.TimeoutError."""
-        async def ask() -> dict[str, Any]:
-            async with self._request(path, body, with_leader) as (status, reader):
-                answer: dict[str, Any] = json.loads(await reader.read())
-                if status != 200:
-                    raise EtcdError(str(answer.get("message") or f"HTTP status {status}"))
-                return answer
-
-        return await asyncio.wait_for(ask(), seconds)
+        """The answer; EtcdError with etcd's text, EtcdUnreachable, or TimeoutError."""
+        async with asyncio.timeout(seconds), self._request(path, body, with_leader) as (status, reader):
+            answer: dict[str, Any] = json.loads(await reader.read())
+            if status != 200:
+                raise EtcdError(str(answer.get("message") or f"HTTP status {status}"))
+            return answer
 
     async def snapshot(self) -> AsyncIterator[bytes]:
         """The pieces of a snapshot, the hash at its end included."""

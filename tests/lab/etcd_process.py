@@ -76,8 +76,9 @@ class EtcdProcess:
         """As an orderly stop of the service does it."""
         self._signal(signal.SIGTERM)
         try:
-            await asyncio.wait_for(self._ended.wait(), STOP_SECONDS)
-        except asyncio.TimeoutError:
+            async with asyncio.timeout(STOP_SECONDS):
+                await self._ended.wait()
+        except TimeoutError:
             await self.kill()
 
     async def kill(self) -> None:

@@ -77,10 +77,6 @@ class RealEtcd(EtcdService):
         self._code = 0
         self._looking: asyncio.Task[None] | None = None
 
-    @property
-    def pid(self) -> int | None:
-        return self._process.pid if self._process is not None and self._process.running else None
-
     # -- the data
 
     def _disk(self) -> Path:
@@ -119,7 +115,7 @@ class RealEtcd(EtcdService):
             if members is None:
                 return False
             return await self._join_as(_members(members))
-        except (EtcdUnreachable, asyncio.TimeoutError):
+        except (EtcdUnreachable, TimeoutError):
             return False
 
     async def _join_as(self, members: list[Member]) -> bool:
@@ -150,7 +146,7 @@ class RealEtcd(EtcdService):
             if not any(member.id == identifier and member.learner for member in members):
                 return True
             await self._ask("cluster/member/promote", {"ID": str(identifier)}, with_leader=True)
-        except (EtcdError, asyncio.TimeoutError) as error:
+        except (EtcdError, TimeoutError) as error:
             self.boot.node.note("etcd-promotion-refused", error=str(error))
             return False
         self.boot.node.note("etcd-promoted", member=f"{identifier:016x}")
@@ -164,13 +160,16 @@ class RealEtcd(EtcdService):
             self._context = self._issue()
         return EtcdClient(address, self._context)
 
+    def _pki(self) -> Path:
+        return self._programs.disks / self.boot.node.folder / "pki"
+
     def _issue(self) -> ssl.SSLContext:
         node, config = self.boot.node, self.boot.active
         authority = config.etcd_authority() if config is not None else None
         if authority is None or authority.key is None:
             raise RuntimeError(f"the configuration of {node.name} has no etcd CA that can sign")
         addresses = [*node.addresses, "127.0.0.1", "::1"]
-        return etcd_pki.write(self._programs.disks / node.folder / "pki", authority, node.world.clock.now(), self.boot.hostname, addresses)
+        return etcd_pki.write(self._pki(), authority, node.world.clock.now(), self.boot.hostname, addresses)
 
     async def _started(self) -> None:
         node, data = self.boot.node, self.data
@@ -179,7 +178,7 @@ class RealEtcd(EtcdService):
         data.folder.parent.mkdir(parents=True, exist_ok=True)
         folder = self._programs.disks / node.folder
         self._process = EtcdProcess(
-            self._programs.etcd, self.boot.hostname, node.address, data.folder, folder / "pki", folder / "etcd.log", None if data.begun else data.initial,
+            self._programs.etcd, self.boot.hostname, node.address, data.folder, self._pki(), folder / "etcd.log", None if data.begun else data.initial,
             data.fresh,
         )
         node.note("etcd-started", pid=self._process.pid)
@@ -189,7 +188,7 @@ class RealEtcd(EtcdService):
         while self._process.running:
             try:
                 data.member = int((await own.call(_STATUS, seconds=_HEALTH))["header"]["member_id"])
-            except (EtcdError, EtcdUnreachable, asyncio.TimeoutError):
+            except (EtcdError, EtcdUnreachable, TimeoutError):
                 await asyncio.sleep(_AGAIN)
                 continue
             node.world.etcd_started(node)
@@ -199,8 +198,9 @@ class RealEtcd(EtcdService):
     async def _gone_within(self, seconds: float) -> bool:
         assert self._process is not None
         try:
-            await asyncio.wait_for(self._process.ended(), self.boot.clock.real(seconds))
-        except asyncio.TimeoutError:
+            async with asyncio.timeout(self.boot.clock.real(seconds)):
+                await self._process.ended()
+        except TimeoutError:
             return False
         self._code = self._process.code
         self.boot.node.note("etcd-ended", code=self._code)
@@ -211,7 +211,7 @@ class RealEtcd(EtcdService):
             await self._client(self.boot.node.address).call(_LIST, {"linearizable": True}, seconds=_HEALTH, with_leader=True)
         except EtcdError as error:
             return str(error)
-        except (EtcdUnreachable, asyncio.TimeoutError):
+        except (EtcdUnreachable, TimeoutError):
             return "context deadline exceeded"
         return None
 
@@ -227,9 +227,13 @@ class RealEtcd(EtcdService):
             await (self._process.stop() if orderly else self._process.kill())
 
     def freeze(self, frozen: bool) -> None:
-        """The process neither answers nor ends."""
         if self._process is not None:
             self._process.freeze(frozen)
+
+    def process(self) -> dict[str, Any] | None:
+        if self._process is None or not self._process.running or not isinstance(self.data, RealData):
+            return None
+        return {"pid": self._process.pid, "data": str(self.data.folder), "pki": str(self._pki())}
 
     # -- looking
 
@@ -246,7 +250,7 @@ class RealEtcd(EtcdService):
             found = await self._client(self.boot.node.address).call(_STATUS, seconds=_HEALTH)
             data.cluster.leader, data.cluster.term = int(found.get("leader", 0)), int(found.get("raftTerm", 0))
             members = await self._ask(_LIST, {"linearizable": False}, wait=False)
-        except (EtcdError, EtcdUnreachable, asyncio.TimeoutError):
+        except (EtcdError, EtcdUnreachable, TimeoutError):
             return
         if members is not None:
             data.cluster.members = {member.id: member for member in _members(members)}
@@ -292,7 +296,7 @@ class RealEtcd(EtcdService):
     async def members(self, local: bool) -> list[Member]:
         try:
             return _members(await self._ask(_LIST, {"linearizable": True}, local, with_leader=True))
-        except asyncio.TimeoutError as error:
+        except TimeoutError as error:
             raise EtcdError("etcdserver: request timed out") from error
 
     async def status(self) -> MemberStatus:

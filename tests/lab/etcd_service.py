@@ -12,7 +12,7 @@ from __future__ import annotations
 import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from tests.lab import etcd
 from tests.lab.etcd import Alarm, EtcdData, EtcdError, Member, MemberStatus
@@ -196,6 +196,14 @@ class EtcdService(ABC):
     @abstractmethod
     async def end(self, orderly: bool = False) -> None:
         """No process is left: at once, or after it was asked to stop."""
+
+    def freeze(self, frozen: bool) -> None:
+        """The process neither answers nor ends."""
+        raise ValueError("only a real etcd can be frozen")
+
+    def process(self) -> dict[str, Any] | None:
+        """`pid`, and the paths `data` and `pki` of a real process."""
+        return None
 
     @abstractmethod
     async def look(self) -> None:

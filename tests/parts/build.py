@@ -45,6 +45,7 @@ PARTS = {
         Part("talos-oracle-1.14", "talos", "go-1.14.mod", "./oracle", "talos114"),
         Part("talos-client-1.13", "talos", "go-1.13.mod", "./client"),
         Part("etcd-3.6", "etcd", "go.mod", "go.etcd.io/etcd/server/v3", asset="etcd", ldflags="-s -w"),
+        Part("etcd-restore-3.6", "etcd", "go.mod", "./restore", ldflags="-s -w"),
     )
 }
 
