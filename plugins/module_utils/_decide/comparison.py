@@ -4,8 +4,8 @@
 
 """What a node runs and what it keeps for its next boot, against what the records say (design sections 8 and 11).
 
-Talos keeps two configurations: the active one and, once something was applied in this boot, the persistent one, which becomes active
-at the next boot. They differ after a staged apply, and while somebody tries a configuration.
+Talos keeps two configurations: the active one, and the persistent one, which becomes active at the next boot. They differ after a
+staged apply, and while somebody tries a configuration; after one that was only tried there is no persistent one.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .._machineconfig.hardware_check import missing_links
+from .._machineconfig.named import host_name, machine_authority
 from .._machineconfig.render import Rendered
 from .._model.machine import identity_of
 from .._model.observed import Present, Unknown
@@ -26,7 +27,7 @@ from .convergence_words import ConfiguredNode, Converging, Found, Need, Verdict
 from .hostnames import name_conflict
 from .lock import Disruption, LockView, disruption_of, held_by_other, lock_refusals
 from .reachability import own_reboot_began, silence
-from .reboot_quorum import quorum_problem
+from .reboot_quorum import members_change, quorum_problem
 from .running_stage import busy, reason_of_stage
 from .same_machine import difference
 from .versions import older
@@ -77,12 +78,13 @@ def _compared(seen: Converging) -> Compared:
 
 def _refuse(seen: Converging, rule: str, reason: str, message: str, hint: str, *, ready: str = "", soon: bool = False) -> Found:
     """Nothing is sent. `ready`: the reason of the condition, where that is another one."""
-    return Found(rule, False, ready or reason, f"{message} {hint}".strip(), refusals=(Refusal(seen.target, reason, message, hint, rule),), soon=soon)
+    return Found(rule, False, ready or reason, f"{message} {hint}".strip(), refusals=(Refusal(seen.target, reason, message, hint, rule),), soon=soon,
+                 settled=not soon)
 
 
-def _held(seen: Converging, rule: str, reason: str, message: str, hint: str) -> Found:
+def _held(seen: Converging, rule: str, reason: str, message: str, hint: str, *, soon: bool = False) -> Found:
     """It has drifted, and a hold keeps that from being applied."""
-    return _refuse(seen, rule, reason, f"{drifted(seen)} {message}", hint, ready="Drifted")
+    return _refuse(seen, rule, reason, f"{drifted(seen)} {message}", hint, ready="Drifted", soon=soon)
 
 
 def _unusable_render(seen: Converging, now: float) -> Found:
@@ -109,7 +111,7 @@ def _unreadable(seen: Converging, now: float) -> Found:
 
 
 def _other_authority(seen: Converging) -> bool:
-    own = _rendered(seen).brought().machine_ca
+    own = machine_authority(_rendered(seen).config)
     if not isinstance(seen.authority, Present) or not own:
         return False
     return "".join(own.split()) not in "".join(seen.authority.value.split())
@@ -174,7 +176,7 @@ def _names_members(seen: Converging) -> bool:
 
 
 def _conflict(seen: Converging) -> str:
-    name = _rendered(seen).brought().hostname or text_at(seen.machine.spec, "hostname")
+    name = host_name(_rendered(seen).config) or text_at(seen.machine.spec, "hostname")
     return name_conflict(seen.machine, name, seen.siblings, members=seen.members, among_members=_names_members(seen))
 
 
@@ -264,6 +266,7 @@ GATES: tuple[Gate, ...] = (
          lambda seen, now: Found("11/busy", False, reason_of_stage(_node(seen).stage),
                                  f"{drifted(seen)} The node is {_node(seen).stage.stage}, so nothing is sent to it now.", soon=True, settled=False)),
     Gate("11/quorum", lambda seen, now: bool(quorum_problem(seen.quorum)[0]),
-         lambda seen, now: _held(seen, "11/quorum", *quorum_problem(seen.quorum), "Bring the other control planes back first."),
+         lambda seen, now: _held(seen, "11/quorum", *quorum_problem(seen.quorum), "Bring the other control planes back first.",
+                                 soon=members_change(seen.quorum, seen.siblings)),
          needs=("quorum",), applies=_restarts_control_plane),
 )

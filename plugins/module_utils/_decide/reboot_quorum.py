@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 from .._model.observed import Observed, Present, Unknown
+from .._model.records import Record
+from .approved import is_approved, is_control_plane, is_followed
 from .machine_edit_words import Etcd
 
 
@@ -22,3 +24,10 @@ def quorum_problem(etcd: Observed[Etcd] | None) -> tuple[str, str]:
         return "", ""
     return "QuorumAtRisk", (f"etcd has {voters} voters and needs {needed}; while this control plane restarts only {others} "
                             f"would be known to answer.")
+
+
+def members_change(etcd: Observed[Etcd] | None, siblings: tuple[Record, ...]) -> bool:
+    """Whether a member is on its way, so that the quorum is another one soon: a control plane that joins, a learner, a member without a name."""
+    joining = any(is_approved(one) and is_control_plane(one) and is_followed(one) for one in siblings)
+    members = etcd.value.members if isinstance(etcd, Present) else ()
+    return joining or any(member.learner or not member.name for member in members)

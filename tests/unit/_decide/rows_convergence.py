@@ -159,6 +159,8 @@ CONVERGENCE: tuple[Row, ...] = (
     Row("11/booting-and-drifted", "", lambda: stage("booting", change=case.sysctl), "Drifted", NO_REBOOT),
     Row("11/quorum-at-risk", "11/quorum", lambda: restarting(etcd(1)), "Drifted", "QuorumAtRisk"),
     Row("11/quorum-unknown", "11/quorum", lambda: restarting(Unknown("ControlPlaneUnreachable", "nobody answers")), "Drifted", "QuorumUnknown"),
+    Row("11/quorum-while-one-learns", "11/quorum", lambda: restarting(Present(Etcd((*MEMBERS[:2], replace(MEMBERS[2], learner=True)), 1))), "Drifted",
+        "QuorumAtRisk"),
     Row("11/quorum-kept", "", lambda: restarting(etcd(2)), "Drifted", STAGED),
     Row("11/only-member", "", lambda: replace(case.case("controlplane", case.udev), quorum=etcd(0, 1)), "Drifted", STAGED),
     Row("11/quorum-when-its-turn-comes", "", lambda: restarting(None, cluster_status=case.disruption("cp2")), "Drifted",

@@ -12,10 +12,13 @@ import pytest
 
 from ansible_collections.ichor.talos.plugins.module_utils._decide.convergence import GATES, Gate, decide
 from ansible_collections.ichor.talos.plugins.module_utils._decide.convergence_words import ApplyDrift, Converging, Found, Need, Verdict
+from ansible_collections.ichor.talos.plugins.module_utils._decide.machine_edit_words import Etcd
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import LOCK_REASONS, PROVISIONED_REASONS, READY_REASONS
+from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Present
 from ansible_collections.ichor.talos.plugins.module_utils._model.plan import Step
 from tests.unit._decide import converging_case as case
-from tests.unit._decide.rows_convergence import CONVERGENCE, Row, renamed, restarting, silent
+from tests.unit._decide.rows_convergence import CONVERGENCE, MEMBERS, Row, etcd, renamed, restarting, silent
+from tests.unit._operations import world as w
 
 
 def step_told(step: Step) -> str:
@@ -95,6 +98,21 @@ def test_a_control_plane_takes_the_lock_for_every_step_and_a_worker_only_to_rebo
     for step in found.steps:
         assert step.locked == (step.action == "Reboot" or seen.machine.spec["role"] == "controlplane")
         assert step.disruption == ("reboot" if step.action == "Reboot" else "none")
+
+
+def test_a_quorum_that_is_about_to_change_is_looked_at_again_soon() -> None:
+    def found(seen: Converging) -> bool:
+        verdict = decide(seen, case.NOW)
+        assert isinstance(verdict, Found) and verdict.rule == "11/quorum"
+        return verdict.soon
+
+    seen = restarting(etcd(1))
+    joining = w.machine_record("cp4", 4, "controlplane", status={"configStoredAt": "2023-11-14T00:00:00Z"})
+    learner = Present(Etcd((*MEMBERS[:2], replace(MEMBERS[2], learner=True)), 1))
+    nameless = Present(Etcd((*MEMBERS[:2], replace(MEMBERS[2], name="")), 0))
+    assert [found(one) for one in (
+        seen, replace(seen, siblings=(*seen.siblings[:2], joining)), replace(seen, quorum=learner), replace(seen, quorum=nameless),
+    )] == [False, True, True, True]
 
 
 def test_the_reboot_that_is_left_is_the_very_step_that_was_planned_before() -> None:
