@@ -137,6 +137,9 @@ def test_hold_apply_is_the_opt_out(cluster: Cluster) -> None:
     mark = planned(cluster)
     done(cluster)
     assert writes(cluster.lab, mark, accepted=False) == {} and cluster.reason("w-1") == "ReprovisionBlocked"
+    before = cluster.everything()
+    done(cluster)
+    assert cluster.everything() == before, "a second run writes nothing"
     cluster.module("talos_machine", machine=cluster.names["w-1"], hold=False)
     done(cluster, ("Reinstall", "w-1"))
     converged(cluster)

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 from .._decide.conditions import Status
@@ -35,9 +36,16 @@ from .rounds import Acted, Round
 _NOT_AT_ONCE = "this config change can't be applied in immediate mode"
 
 
-async def look(around: Surroundings, name: str, effects: Effects) -> Round:
-    """Observe and decide; what was found becomes status. Raises TalosError `RecordNotFound`."""
+async def look(around: Surroundings, name: str, effects: Effects, in_silence: Callable[[str], Awaitable[Round | None]] | None = None) -> Round:
+    """Observe and decide; what was found becomes status. Raises TalosError `RecordNotFound`.
+
+    `in_silence` is asked about a machine that does not answer, with why, before that is written: it may be in maintenance mode (section 12).
+    """
     looked, found = await _observed(around, name)
+    if found.silent and in_silence is not None:
+        known = await in_silence(found.message)
+        if known is not None:
+            return known
     now = around.ports.clock.now()
     machine = effects.status(looked.view.machine, lambda status: with_found(status, looked.seen, found, now))
     node = looked.seen.node

@@ -70,12 +70,8 @@ async def _of_phase(around: Surroundings, name: str, phase: str, effects: Effect
         return Looked(await provision_round.look(around, name, effects), provision_round.act)
     if phase == FOLLOW:
         return Looked(await follow_round.look(around, name, effects), _nothing)
-    found = await converge.look(around, name, effects)
-    if found.fell_back:
-        again = await reprovision.look(around, name, effects, found.row.message)
-        if again is not None:
-            return Looked(again, reprovision.act)
-    return Looked(found, converge.act)
+    found = await converge.look(around, name, effects, lambda why: reprovision.look(around, name, effects, why))
+    return Looked(found, reprovision.act if isinstance(found.carry, reprovision.FellBack) else converge.act)
 
 
 async def _nothing(around: Surroundings, found: Round, step: Step, effects: Effects) -> Acted:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -17,6 +18,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.observations im
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Present, Unknown
 from ansible_collections.ichor.talos.plugins.module_utils._model.timing import Timing
 from ansible_collections.ichor.talos.plugins.module_utils._node.nodes import TalosNodes
+from ansible_collections.ichor.talos.plugins.module_utils._node.session import _partitions
 from ansible_collections.ichor.talos.plugins.module_utils._node.talosconfig import credentials_from_talosconfig
 from tests.lab.configs import ClusterSecrets
 from tests.lab.control import Lab
@@ -202,3 +204,10 @@ def test_leaves_that_are_not_quite_right(lab, kind, outcome):
         assert asyncio.run(nodes().probe(Endpoint(FAULTY), 5)).kind == outcome
     finally:
         lab.reissue(node="faulty")
+
+
+def test_a_node_that_lists_no_block_device_has_not_looked_for_partitions():
+    """Talos lists every block device, blank ones too: an empty list proves no wipe (design section 12)."""
+    assert isinstance(_partitions(Absent("DiscoveredVolumes")), Unknown)
+    disk = SimpleNamespace(dev_path="/dev/sda", parent_dev_path="", partition_index=0, partition_label="", name="", size=1)
+    assert isinstance(_partitions(Present((("sda", disk),))), Absent)
