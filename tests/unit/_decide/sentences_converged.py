@@ -61,7 +61,8 @@ SENTENCES: tuple[Sentence, ...] = (
        f"{ROUNDS}::test_a_control_plane_that_does_not_come_back_ready_holds_the_next"),
     _s(11, "Workers take it only to reboot.", "11/worker-waits-only-to-reboot", "11/worker-does-not-wait", "11/even-and-a-worker",
        "11/even-and-a-worker-has-to-restart", "11/even-and-a-worker-may-not-restart"),
-    _s(11, "A node has the configuration that it runs and the one for its next boot: both are compared, so what somebody staged is drift too.", "11/staged-by-somebody"),
+    _s(11, "A node has the configuration that it runs and the one for its next boot: both are compared, so what somebody staged is drift "
+       "too.", "11/staged-by-somebody"),
     _s(11, "Any change of a host name is STAGED, on every version, since a reboot is needed for it.", "11/renamed-on-the-newest", "11/own-member",
        "11/name-of-another", "11/name-copied", "11/name-of-a-member", "11/members-unread"),
     _s(11, "Where a node refuses NO_REBOOT against expectation, the change is staged at the next look.", "11/refused-at-once",

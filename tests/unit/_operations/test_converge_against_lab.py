@@ -12,7 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.ichor.talos.plugins.module_utils._model.errors import CheckModeWrite
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import Json
+from ansible_collections.ichor.talos.plugins.module_utils._operations import converge
+from ansible_collections.ichor.talos.plugins.module_utils._operations.machine_effects import Effects
 from tests.lab.control import Lab
 from tests.unit._decide.converging_case import sysctl, udev
 from tests.unit._operations.converging_lab import KUBERNETES, LabCluster
@@ -64,6 +67,23 @@ def test_drift_by_hand_is_put_back_at_once(small: LabCluster) -> None:
         assert ran.done == [("w1", "ApplyDrift", "NO_REBOOT")] and ran.ids == [step.id for step in check.plan.steps]
         assert await small.runs("w1") == before and writes(small.lab, mark) == {"ApplyConfiguration": 1}
         assert not (await small.look("w1", check=True)).plan.steps and not (await small.run("w1")).acted
+
+    asyncio.run(scenario())
+
+
+def test_a_step_that_is_acted_on_in_check_mode_is_stopped_before_the_node(small: LabCluster) -> None:
+    async def scenario() -> None:
+        await small.by_hand("w1", sysctl)
+        around = small.around(check=True)
+        found = await small.look("w1", check=True)
+        mark = small.lab.mark()
+        with pytest.raises(CheckModeWrite):
+            await converge.act(around, found, found.plan.steps[0], Effects(around.ports))
+        async with small.nodes(check=True).authenticated(small.places["w1"].endpoint, small.credentials) as session:
+            with pytest.raises(CheckModeWrite):
+                await session.reboot()
+        assert writes(small.lab, mark) == {}
+        assert (await small.run("w1")).done
 
     asyncio.run(scenario())
 
