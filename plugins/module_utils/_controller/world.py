@@ -98,7 +98,7 @@ class World:
 
     def cluster(self, name: str) -> Record | None:
         """A cluster's record as it is now."""
-        return self.store.get(CLUSTER, name) if name else None
+        return self.store.inner.get(CLUSTER, name) if name else None
 
     def note(self, name: str) -> None:
         """A machine was written to past the listing: the listing has it as it is now."""

@@ -4,8 +4,8 @@
 
 """The store as many looks share it: each kind is listed once a pass instead of once a machine (design law 12 without O(n²)).
 
-A machine's own record and its cluster's are always read anew; only who else there is comes from the listing. What is done under a
-lease is decided on the store itself, never on this.
+A machine's own record is always read anew; who else there is, and the cluster that they share, are those of the pass, with what was
+written through this since. What is done under a lease is decided on the store itself, never on this.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ class PassStore:
     def __init__(self, inner: Store) -> None:
         self._inner = inner
         self._listed: dict[str, Listing] = {}
+        self._shared: dict[Ref, Record | None] = {}
         self._machines: dict[str, Record] = {}
         self._everybody: tuple[Record, ...] | None = None
         self._clusters: dict[str, tuple[Record, ...]] = {}
@@ -35,6 +36,7 @@ class PassStore:
     def renew(self) -> None:
         """Begin a pass."""
         self._listed.clear()
+        self._shared.clear()
         self._forget()
 
     def _forget(self) -> None:
@@ -103,10 +105,12 @@ class PassStore:
             self._forget()
         elif record.kind != MACHINE:
             self._listed.pop(record.kind, None)
+            self._shared.pop(record.ref, None)
         return record
 
     def reread(self, kind: str, name: str) -> None:
-        """Take a record that was written past this store into the listing."""
+        """Take a record that was written past this store into the listing; its cluster may have been written too."""
+        self._shared.clear()
         record = self._inner.get(kind, name)
         if record is not None:
             self._wrote(record)
@@ -114,7 +118,12 @@ class PassStore:
     # What goes through.
 
     def get(self, kind: str, name: str) -> Record | None:
-        return self._inner.get(kind, name)
+        if kind == MACHINE:
+            return self._inner.get(kind, name)
+        ref = Ref(kind, name)
+        if ref not in self._shared:
+            self._shared[ref] = self._inner.get(kind, name)
+        return self._shared[ref]
 
     def create(self, record: Record) -> Record:
         return self._wrote(self._inner.create(record))

@@ -51,6 +51,7 @@ class DirectoryStore:
         self._clock = clock
         self._decrypt = decrypt
         self._parsed: dict[Ref, RecordFile] = {}
+        self._loaded: dict[Ref, tuple[files.Signature | None, Record | None]] = {}
         self._swept = False
 
     @property
@@ -101,6 +102,13 @@ class DirectoryStore:
         """Spec and status that belong together, read without the lock: where no status fits, a writer may be between the two
         files, so the spec is looked at again. Raises YamlProblem, StateBroken, TalosError."""
         path = self.layout.spec(kind, name)
+        signature = files.signature(path, self.layout.status(kind, name))
+        known = self._loaded.get(Ref(kind, name))
+        if known is None or signature is None or known[0] != signature:
+            known = self._loaded[Ref(kind, name)] = (signature, self._load_anew(kind, name, path))
+        return known[1]
+
+    def _load_anew(self, kind: str, name: str, path: Path) -> Record | None:
         content = _spec_bytes(path)
         while content is not None:
             record = self._record(self._read(kind, name, content), self._read_state(kind, name))

@@ -68,6 +68,33 @@ def read_bytes(path: Path, largest: int = _LARGEST) -> bytes | None:
         raise TalosError("RecordBroken", f"{path} {problem}.", "Put the right file there, or take it away; nothing is written over it.") from None
 
 
+#: Whether two files are what they were: of each, the numbers that a change of its content changes, or None where it is not there.
+Signature = tuple[tuple[int, int, int, int] | None, ...]
+#: A file that changed so lately may change again within the resolution of its times, in seconds.
+_LATELY = 2.0
+
+
+def signature(*paths: Path) -> Signature | None:
+    """What tells an unchanged file without reading it; None where one changed just now, so that nothing is told by it.
+
+    Taken before the files are read: a change in between gives another one the next time.
+    """
+    found: list[tuple[int, int, int, int] | None] = []
+    now = time.time()
+    for path in paths:
+        try:
+            seen = os.stat(path)
+        except FileNotFoundError:
+            found.append(None)
+            continue
+        except OSError:
+            return None
+        if max(seen.st_mtime, seen.st_ctime) > now - _LATELY:
+            return None
+        found.append((seen.st_ino, seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns))
+    return tuple(found)
+
+
 def is_there(path: Path) -> bool:
     """Whether something of that name is there, a link that leads nowhere too. Raises TalosError."""
     try:
