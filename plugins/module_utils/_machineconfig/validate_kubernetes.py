@@ -260,8 +260,10 @@ def _discovery_identity(data: Data, version: str, report: Report) -> None:
         wrong = go_net.wrong_base64(secret)
         if wrong:
             report.error("clusterSecret", f"invalid clusterSecret: failed to decode from base64: {MASK}; {wrong}")
-        elif go_net.wrong_base64(secret, 32, "length"):
-            report.error("clusterSecret", f"invalid clusterSecret: expected 32 bytes: {MASK}")
+        else:
+            length = go_net.wrong_base64(secret, 32, "%d")
+            if length:
+                report.error("clusterSecret", f"invalid clusterSecret: expected 32 bytes, got {length}: {MASK}")
 
 
 def _discovery_service(data: Data, version: str, report: Report) -> None:

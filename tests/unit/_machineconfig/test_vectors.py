@@ -48,6 +48,12 @@ def test_a_secret_that_talos_quotes_is_masked_and_the_rest_has_to_be_equal(lengt
     assert "c2VjcmV0" not in found.split("expected")[0] and bool(found) is not same, found
 
 
+def test_the_length_of_a_wrong_cluster_secret_is_told() -> None:
+    text = "apiVersion: v1alpha1\nkind: DiscoveryIdentityConfig\nclusterID: x\nclusterSecret: data\n"
+    said = "ERR: 1 error occurred:\n\t* DiscoveryIdentityConfig: invalid clusterSecret: expected 32 bytes, got 3: data\n"
+    assert CHECKS["validate.jsonl"]({"machinery": "v1.14.0-rc.1", "mode": "metal", "config": text, "result": said}, HERE) == ""
+
+
 def test_a_row_that_breaks_is_a_failing_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "scalars.jsonl").write_text('{"id": "half"}\n', encoding="utf-8")
     assert main([str(tmp_path)]) == 1
