@@ -35,6 +35,6 @@ MEMBER_GATES: tuple[Gate, ...] = (
     Gate("12/send-stale-member", lambda seen, now: bool(_stale(seen)),
          lambda seen, now: refuse(seen, "12/send-stale-member", "StaleEtcdMember",
                                   f"The disk of the machine holds no data, and etcd still lists it as member {_stale(seen)}.",
-                                  "Remove that member first, with talos_machine_removal, or with talosctl etcd remove-member at another control plane."),
+                                  "Let talos_controller do both, or remove that member first with talos_machine_removal."),
          needs=("members",), applies=members_needed),
 )

@@ -36,7 +36,7 @@ from .versions import older
 
 def decide(seen: Provisioning, now: float, gates: tuple[Gate, ...] | None = None) -> Verdict:
     """What the observation calls for: a reading, a refusal, a wait, nothing, or the send."""
-    return walk(GATES if gates is None else gates, seen, now) or _send(seen, now)
+    return walk(GATES if gates is None else gates, seen, now) or send_of(seen, now)
 
 
 # What the rows look at.
@@ -179,7 +179,7 @@ def _record_pin(seen: Provisioning, now: float) -> Verdict:
         return refuse(seen, "9/6-unsettled", "MaintenanceIdentityChanged",
                       "Two readings of the certificate, a few seconds apart, differ, so no pin is taken.", "Run this again in a minute.")
     later = Wait("a later round that sees the same certificate", target=seen.target.name)
-    send = _send(seen, now)
+    send = send_of(seen, now)
     return Pin(RecordPin(seen.target, "the machine was approved while it was silent, so it has no pin yet", fingerprint=certificate.fingerprint),
                ApplyConfig(seen.target, send.step.why, waits_for=(later,), config=send.step.config,
                            fingerprint=send.step.fingerprint, role=send.step.role), send.warnings)
@@ -221,7 +221,8 @@ def _removal(seen: Provisioning) -> bool:
     return found is not None and found.status != "False"
 
 
-def _send(seen: Provisioning, now: float) -> Send:
+def send_of(seen: Provisioning, now: float) -> Send:
+    """The send, once the gates are passed."""
     config, facts, sending = config_of(seen), facts_of(seen), _sending(seen)
     waits = [Wait("joined, a voting etcd member with a leader", target=name) for name in _goes_first(seen)]
     disk = picked(config, facts.disks)

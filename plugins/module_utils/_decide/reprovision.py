@@ -145,19 +145,24 @@ GATES: tuple[Gate, ...] = (
 
 def _again(seen: Provisioning, now: float) -> Send | Remove:
     """The gates are passed: the send, after the removal of the stale member where there is one."""
-    removal, reading = stale(seen), reading_of(seen)
-    waits: list[Wait] = []
-    if reading is not None and not agrees(seen.machine.status if seen.machine else {}, reading, now, seen.follow):
-        waits.append(Wait(SECOND_READING, seen.follow, seen.target.name))
+    removal, waits = stale(seen), second_reading(seen, now)
     send = _send(seen, waits, removal is not None)
     if removal is None:
         return send
-    step = RemoveEtcdMember(seen.target, f"its disk was wiped, and etcd still lists it as member {told(removal)}", waits_for=tuple(waits), locked=True,
+    step = RemoveEtcdMember(seen.target, f"its disk was wiped, and etcd still lists it as member {told(removal)}", waits_for=waits, locked=True,
                             member=removal.id)
     return Remove(step, send.step, send.warnings)
 
 
-def _send(seen: Provisioning, waits: list[Wait], removal: bool) -> Send:
+def second_reading(seen: Provisioning, now: float) -> tuple[Wait, ...]:
+    """What a wiped control plane waits for, unless this is its second equal reading."""
+    reading = reading_of(seen)
+    if reading is None or agrees(seen.machine.status if seen.machine else {}, reading, now, seen.follow):
+        return ()
+    return (Wait(SECOND_READING, seen.follow, seen.target.name),)
+
+
+def _send(seen: Provisioning, waits: tuple[Wait, ...], removal: bool) -> Send:
     config, facts = config_of(seen), facts_of(seen)
     found, plane, disk = evidence_of(seen), control_plane(seen), picked(config, facts.disks)
     resumes = found == DATA_PRESENT and has_meta(facts.partitions)

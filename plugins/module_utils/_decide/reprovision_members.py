@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from .._model.observations import EtcdMember
-from .._model.observed import Present, Unknown
+from .._model.observed import Observed, Present, Unknown
 from .approved import approved_control_planes, sent
 from .etcd_words import EtcdView
 from .provisioning_row import Gate, config_of, facts_of, refuse
@@ -52,8 +52,13 @@ def _view(seen: Provisioning) -> EtcdView:
     return seen.etcd.value if isinstance(seen.etcd, Present) else EtcdView()
 
 
+def left_in(seen: Provisioning, members: Observed[tuple[EtcdMember, ...]] | None) -> Left:
+    """What that list holds of the machine."""
+    return left_behind(seen.machine, members.value) if seen.machine is not None and isinstance(members, Present) else Left()
+
+
 def _left(seen: Provisioning) -> Left:
-    return left_behind(seen.machine, _view(seen).members) if seen.machine is not None else Left()
+    return left_in(seen, Present(_view(seen).members))
 
 
 def _named(seen: Provisioning) -> bool:

@@ -44,7 +44,9 @@ async def _under(around: Surroundings, seen: Seen, step: RemoveEtcdMember, effec
         return _stopped(seen, Refused(refuse(seen.observation, "12/moved", "RecordChanged", "The machine's address changed meanwhile.").refusal))
     observation = replace(fresh.observation, running=seen.observation.running, maintenance=await read_maintenance(around.ports, fresh.endpoint))
     observation = as_booted(around, fresh, observation)
-    observation = await read_etcd(around, replace(fresh, observation=observation), observation, "etcd")
+    for reading in ("members", "etcd"):
+        if getattr(seen.observation, reading) is not None:
+            observation = await read_etcd(around, replace(fresh, observation=observation), observation, reading)
     verdict = seen.job.rules(observation, around.ports.clock.now())
     if isinstance(verdict, Send):
         return Acted(True)  # it is gone already

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+from .._decide.etcd_words import RemoveEtcdMember
 from .._decide.no_answer import with_stored
 from .._decide.pinning import with_pin
-from .._decide.provisioning_words import ApplyConfig, Follow, Pin, RecordPin, Refused, Send, Unchanged, Verdict
+from .._decide.provisioning_words import ApplyConfig, Follow, Pin, RecordPin, Refused, Remove, Send, Unchanged, Verdict
+from .._decide.rejoin import decide_join
+from .._decide.reprovision import reading_of
+from .._decide.wipe_evidence import with_reading
 from .._model.errors import TalosError
 from .._model.machine import cluster_of
 from .._model.observed import Present
@@ -18,6 +22,7 @@ from .._model.outcome import MachineRow
 from .._model.plan import Plan, Refusal, Step, plain
 from .._model.records import Record, text_at
 from .machine_effects import Effects
+from .member_removal import remove
 from .provisioning_reads import Job, Seen, Surroundings, begin, observe
 from .rounds import Acted, Round
 from .send_config import send
@@ -37,15 +42,17 @@ async def look(around: Surroundings, name: str, effects: Effects) -> Round:
 
     Raises TalosError `RecordNotFound`.
     """
-    seen, verdict = await observe(around, begin(around, Job(name, render=True), beside=()))
-    machine = seen.observation.machine
+    seen, verdict = await observe(around, begin(around, Job(name, render=True, rules=decide_join), beside=()))
+    machine, now = seen.observation.machine, around.ports.clock.now()
+    reading = reading_of(seen.observation) if isinstance(verdict, Remove) else None
+    if machine is not None and (reading is not None or machine.status.get("wipeSeen")):
+        machine = effects.status(machine, lambda status: with_reading(status, reading, now))
     if isinstance(verdict, Refused):
         effects.refused(machine, verdict.refusal)
     elif isinstance(verdict, Follow) and verdict.settle and machine is not None:
         count_as_stored(machine, effects)
     elif isinstance(verdict, Unchanged) and machine is not None and (runs := _runs(seen)):
         # It answers with authentication: what it runs was stored, whoever sent it, and section 11 is what matters (section 9, step 2).
-        now = around.ports.clock.now()
         effects.status(machine, lambda status: with_stored(status, runs, now))
     return _round(around, name, seen, verdict)
 
@@ -70,6 +77,9 @@ def _round(around: Surroundings, name: str, seen: Seen, verdict: Verdict) -> Rou
     elif isinstance(verdict, Pin):
         plan = Plan((verdict.record, _under_lock(verdict.send)), warnings=verdict.warnings)
         row = replace(row, reason="AwaitingInstall", message="Its certificate is recorded first; the next look that sees the same one sends.")
+    elif isinstance(verdict, Remove):
+        plan = Plan((verdict.step, _under_lock(verdict.send)), warnings=verdict.warnings)
+        row = replace(row, reason="StaleEtcdMember", message=f"Before it is sent its configuration: {verdict.step.why}.")
     elif isinstance(verdict, Send):
         plan = Plan((_under_lock(verdict.step),), warnings=verdict.warnings)
         row = replace(row, reason="AwaitingInstall", message="It is approved, in maintenance mode as itself, and is sent its configuration.")
@@ -108,7 +118,7 @@ def _under_lock(step: ApplyConfig) -> ApplyConfig:
 
 
 async def act(around: Surroundings, found: Round, step: Step, effects: Effects) -> Acted:
-    """Record the pin, or send: exactly this step."""
+    """Record the pin, remove the stale member, or send: exactly this step."""
     carried = found.carry
     if not isinstance(carried, Provisioned):
         raise ValueError("the round is not one of this file")
@@ -119,6 +129,8 @@ async def act(around: Surroundings, found: Round, step: Step, effects: Effects) 
             after = effects.status(machine, lambda status: with_pin(status, step.fingerprint, now), expect=True)
             effects.event(after, "Normal", "MaintenanceIdentityRefreshed", f"The first certificate of the machine is {step.fingerprint}.")
             return Acted(True)
+        if isinstance(step, RemoveEtcdMember):
+            return await remove(around, carried.seen, step, effects)
         if not isinstance(step, ApplyConfig):
             raise ValueError(f"no step of provisioning: {step.action}")
         sent = await send(around, carried.seen, step, effects)

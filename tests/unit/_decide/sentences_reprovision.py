@@ -100,6 +100,9 @@ SENTENCES: tuple[Sentence, ...] = (
        f"{LIFE}::test_a_wiped_control_plane_of_three_two_readings_removal_send"),
     _s("A control plane that kept its data joins nothing, so that its send writes no disruption and waits for none.", "12/state-only-waits-for-nobody",
        f"{LIFE}::test_all_state_wiped_comes_back_although_etcd_has_no_quorum"),
+    _s("For a send that `trust` re-armed, or a first one of a machine that etcd lists already, the controller removes the member by the same rows; "
+       "`talos_maintenance_apply` refuses that send (`StaleEtcdMember`).", "tests/unit/_decide/test_rejoin_gates.py::test_row",
+       f"{LIFE}::test_a_control_plane_that_trust_armed_again_has_its_stale_member_removed_before_the_send", "12/send-with-a-stale-member"),
     _s("A resolved weak identity is re-provisioned after `trust` with the fingerprint of this boot.", "12/weak", "12/weak-by-its-condition",
        "12/weak-and-trusted"),
     _s("Both `spec.endpoint` and the address where it was read are asked, since a wiped machine may be back at its DHCP lease; two nodes that answer as the "

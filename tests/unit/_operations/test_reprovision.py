@@ -13,6 +13,7 @@ import pytest
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Endpoint, Partition
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Present
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import HOLD_APPLY, condition_of
+from ansible_collections.ichor.talos.plugins.module_utils._operations import provision_round
 from ansible_collections.ichor.talos.plugins.module_utils._operations.rounds import Acted
 from ansible_collections.ichor.talos.tests.unit._operations import fallen_world as f
 from ansible_collections.ichor.talos.tests.unit._operations import world as w
@@ -405,3 +406,31 @@ def test_two_runs_at_once_remove_once_and_send_once() -> None:
 
         asyncio.run(both())
         assert world.removed == [f"{1:016x}"] and world.accepted == ["cp1"] and len(world.received) == 1, late
+
+
+def test_a_control_plane_that_trust_armed_again_has_its_stale_member_removed_before_the_send() -> None:
+    world = f.planes()
+    armed = {"stage": "maintenance", "maintenanceFingerprint": "FP-boot-1", "maintenanceFingerprintAt": "2023-11-14T00:00:00Z"}
+    world.store.put(w.machine_record("cp1", 1, "controlplane", status=armed, acceptedFingerprint="FP-boot-1"))
+    life = f.Life(world, "cp1")
+
+    async def run() -> list[tuple[str, ...]]:
+        plans = []
+        for unused in range(4):
+            found = await provision_round.look(life.around, "cp1", life.effects)
+            plans.append(tuple(step.action for step in found.plan.steps))
+            now = next((step for step in found.plan.steps if not step.waits_for), None)
+            if now is None:
+                await world.clock.sleep(15)
+                continue
+            acted = await provision_round.act(life.around, found, now, life.effects)
+            assert acted.done, acted.refusal
+            if now.action == "ApplyConfig":
+                break
+        return plans
+
+    both = ("RemoveEtcdMember", "ApplyConfig")
+    assert asyncio.run(run()) == [both, both, ("ApplyConfig",)]
+    assert world.removed == [f"{1:016x}"] and world.accepted == ["cp1"] and not world.unpinned
+    assert world.trace.index("etcd_remove_member cp2") < world.trace.index("apply cp1")
+    assert [event.reason for event in world.store.written] == ["StaleEtcdMemberRemoved", "ConfigApplied"]
