@@ -73,7 +73,8 @@ def _version(given: str) -> str:
 
 def _text(value: object) -> str:
     if isinstance(value, str):
-        return value
+        # A value of a playbook is a text of Ansible's own kind, which the YAML reader does not take.
+        return "".join(value)
     documents = [value] if isinstance(value, dict) else value
     if not isinstance(documents, list) or not all(isinstance(document, dict) for document in documents):
         raise AnsibleFilterError("a configuration has to be a text, a dictionary or a list of dictionaries")
@@ -87,6 +88,6 @@ def _config(value: object, version: str) -> Config:
 def _patch(value: object, version: str, number: int) -> Patch:
     source = f"patch {number}"
     if isinstance(value, str):
-        return load_patch(value, version, source=source)
+        return load_patch(_text(value), version, source=source)
     refuse_json_patch([node_of(value)])
     return patch_of_documents(value if isinstance(value, list) else [value], version, source=source)

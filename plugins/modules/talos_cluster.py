@@ -41,7 +41,7 @@ options:
     type: str
   kubernetes_version:
     description:
-      - The Kubernetes version.
+      - The Kubernetes version, for example V(v1.35.0), one that the Talos version runs. Without it nothing is rendered.
     type: str
   endpoint:
     description:
@@ -71,11 +71,12 @@ options:
   cni:
     description:
       - Who installs the container network. It cannot be changed once it is set, except once from V(none) to V(managed).
+      - V(unmanaged), also when it was never set, leaves Talos its own flannel; V(none) leaves no network. V(managed) is not supported yet and is refused.
     type: str
     choices: [managed, unmanaged, none]
   cilium_values:
     description:
-      - Helm values of the managed network.
+      - Helm values of the managed network, which is not supported yet.
     type: dict
   control_planes:
     description:

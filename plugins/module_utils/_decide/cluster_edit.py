@@ -189,6 +189,13 @@ def _clear(case: _Case) -> Iterable[Refusal]:
                               f"Look at it, and clear it with clear_{what}: {there} when it is over.")
 
 
+def _managed_network(case: _Case) -> Iterable[Refusal]:
+    """What could not be rendered is not written, since the preset cannot be taken back (section 3)."""
+    before = text_at(case.seen.cluster.spec, "cni", "preset") if case.seen.cluster else ""
+    if text_at(case.spec, "cni", "preset") == "managed" and before in ("", "none"):
+        yield case.refuse("3/cni-managed", "InvalidInput", "A managed container network is not supported yet.", "Set cni to unmanaged or none.")
+
+
 #: One row a group of refusals.
 GATES: tuple[tuple[str, Callable[[_Case], Iterable[Refusal]]], ...] = (
     ("4/record-broken", _broken),
@@ -196,6 +203,7 @@ GATES: tuple[tuple[str, Callable[[_Case], Iterable[Refusal]]], ...] = (
     ("3/schema", _schema),
     ("3/ranges-overlap", _overlap),
     ("6/discovery-targets", _discovery),
+    ("3/cni-managed", _managed_network),
     ("13/clear-by-name", _clear),
 )
 
@@ -272,4 +280,7 @@ def _warnings(case: _Case) -> tuple[Warn, ...]:
         found.append(Warn(case.target, f"The secrets bundle {case.seen.no_bundle} is not in the store: without it no configuration is rendered, and nodes "
                                        "are read only with a talosconfig. Make it with talos_secrets, or put the cluster's own bundle there.",
                           "3/bundle-missing"))
+    if not text_at(case.spec, "kubernetesVersion"):
+        found.append(Warn(case.target, "It names no Kubernetes version: without one no configuration is rendered. Set kubernetes_version, for example "
+                                       "v1.35.0.", "3/kubernetes-version"))
     return tuple(found)

@@ -135,6 +135,8 @@ def load_patches(patches: Iterable[PatchRecord], talos_version: str) -> dict[str
 
 def _layered(given: RenderInput, contract: str, parsed: Mapping[str, Patch]) -> Config:
     cluster, machine = given.cluster, given.machine
+    if not text_at(cluster, "kubernetesVersion"):
+        raise overlays.invalid("kubernetesVersion", f"cluster {given.cluster_name} names no Kubernetes version", "Set kubernetes_version with talos_cluster.")
     image = overlays.installer_image(cluster, machine, given.secure_boot_on)
     disk, selector = overlays.install_choice(cluster, machine)
     base = generate(

@@ -146,7 +146,7 @@ FORMATS: Mapping[str, Format] = {
     "interface-address": Format(_interface),
     "range": Format(_range),
     "https-url": Format(_url),
-    "version": _matches(_VERSION, "has to be a version such as v1.13.2"),
+    "version": _matches(_VERSION, "has to be a version of three numbers, such as v1.13.2"),
     "talos-version": Format(_talos_version, "^" + _TALOS_VERSION.pattern.replace(r"\Z", "$"), "v1.13.9"),
     "time": _matches(_TIME, "has to be a time such as 2026-01-31T12:00:00Z"),
     "label-key": _matches(_LABEL_KEY, "has to be a label key as Kubernetes has them"),

@@ -242,6 +242,11 @@ RECORDS: tuple[Row, ...] = (
         ("3/ranges-overlap",),
         reasons=("RecordInvalid",),
     ),
+    Row("3/cni-managed", lambda: change(None, endpoint="https://10.9.0.1:6443", kubernetesVersion="v1.35.0", cni={"preset": "managed"}), ("3/cni-managed",),
+        reasons=("InvalidInput",)),
+    Row("3/kubernetes-version", lambda: change(None, endpoint="https://10.9.0.1:6443"), ("3/kubernetes-version",), actions=("CreateCluster",)),
+    Row("3/kubernetes-version-given", lambda: change(None, endpoint="https://10.9.0.1:6443", kubernetesVersion="v1.35.0"), absent=("3/kubernetes-version",),
+        actions=("CreateCluster",)),
     Row("6/discovery-too-large", lambda: change(cluster(), discovery={"ranges": ["10.0.0.0/8"]}), ("6/discovery-targets",), reasons=("RangeTooLarge",)),
     Row(
         "3/over-cap-is-told",
