@@ -29,7 +29,7 @@ from .lock import Disruption, LockView, disruption_of, held_by_other, lock_refus
 from .reachability import own_reboot_began, silence
 from .reboot_quorum import members_change, quorum_problem
 from .running_stage import busy, reason_of_stage
-from .same_machine import difference
+from .same_machine import other_machine
 from .versions import older
 
 
@@ -213,9 +213,9 @@ GATES: tuple[Gate, ...] = (
                                    seen.authority.message if isinstance(seen.authority, Unknown) else "There are no credentials.",
                                    "Give talosconfig, or a secrets bundle that can be read.")),
     Gate("11/silent", lambda seen, now: not isinstance(seen.node, Present), _silent, needs=("node",)),
-    Gate("11/other-node", lambda seen, now: bool(difference(identity_of(seen.machine), _node(seen).identity)),
+    Gate("11/other-node", lambda seen, now: bool(other_machine(identity_of(seen.machine), _node(seen).identity)),
          lambda seen, now: _refuse(seen, "11/other-node", "EndpointIdentityMismatch",
-                                   f"Another machine of the cluster answers at this address: {difference(identity_of(seen.machine), _node(seen).identity)}.",
+                                   f"Another machine of the cluster answers at this address: {other_machine(identity_of(seen.machine), _node(seen).identity)}.",
                                    f"Edit spec.endpoint{f', perhaps to {seen.told}' if seen.told else ''}; when all control planes moved at once, "
                                    "edit each.")),
     Gate("11/unreadable", lambda seen, now: not isinstance(seen.compared, Present), _unreadable),

@@ -13,7 +13,7 @@ from .comparison import Compared
 from .conditions import Status, with_condition, without_conditions
 from .convergence_words import Converging, Found
 from .fallen_back import with_good_read
-from .same_machine import difference
+from .same_machine import other_machine
 
 #: Rows that say nothing of the machine: it is not one that has converged.
 _UNWRITTEN = frozenset({"11/not-approved", "11/not-converged"})
@@ -25,7 +25,7 @@ def with_found(status: Status, seen: Converging, found: Found, now: float) -> St
         return status
     generation = seen.machine.generation
     node = seen.node.value if isinstance(seen.node, Present) else None
-    if node is not None and not difference(identity_of(seen.machine), node.identity):
+    if node is not None and not other_machine(identity_of(seen.machine), node.identity):
         status = without_conditions({**status, "stage": node.stage.stage, "stageObserved": True}, ("NodeReachable",))
         if isinstance(seen.endpoint, Present) and node.at != seen.endpoint.value:
             status = {**status, "observedEndpoint": node.at, "observedEndpointFor": text_at(seen.machine.spec, "endpoint")}

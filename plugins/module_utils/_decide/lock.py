@@ -17,6 +17,7 @@ from .._model.moments import seconds_of
 from .._model.observed import Observed, Present
 from .._model.plan import Refusal, Target
 from .._model.records import Record, dig, text_at
+from .._model.timing import Timing
 from .approved import approved_control_planes
 
 
@@ -119,10 +120,15 @@ class Evidence:
     member: bool = False
     #: The machine is a control plane: after a reboot it has to be ready and a member again, besides having booted anew.
     control_plane: bool = False
+    #: It runs, and its boot id is still the one of before the reboot.
+    stayed_up: bool = False
 
 
-def disruption_over(disruption: Disruption, evidence: Evidence) -> bool:
-    """Whether this evidence ends that disruption: later than it, and of the kind that its step needs (section 13)."""
+def disruption_over(disruption: Disruption, evidence: Evidence, patience: float = Timing().follow_slow) -> bool:
+    """Whether this evidence ends that disruption: later than it, and of the kind that its step needs (section 13).
+
+    `patience`: seconds after which a machine that stayed up all the while was never told to reboot: the run stopped before it sent that.
+    """
     began = seconds_of(disruption.time)
     if began is None or evidence.at <= began:
         return False
@@ -130,7 +136,8 @@ def disruption_over(disruption: Disruption, evidence: Evidence) -> bool:
         return evidence.maintenance
     if disruption.step == "reboot":
         booted = isinstance(evidence.boot_id, Present) and bool(disruption.boot_id) and evidence.boot_id.value != disruption.boot_id
-        return booted and (not evidence.control_plane or evidence.ready_twice and evidence.member)
+        never_sent = evidence.stayed_up and evidence.at - began >= patience
+        return (booted or never_sent) and (not evidence.control_plane or evidence.ready_twice and evidence.member)
     return evidence.ready_twice and evidence.member
 
 

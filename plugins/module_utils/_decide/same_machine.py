@@ -33,3 +33,10 @@ def difference(expected: Identity, found: Identity) -> str:
     if wanted.macs and set(wanted.macs) != set(have.macs):
         return f"MAC addresses {', '.join(have.macs) or 'not reported'} instead of {', '.join(wanted.macs)}"
     return ""
+
+
+def other_machine(expected: Identity, found: Identity) -> str:
+    """The same of a node that answered with authentication: its UUID tells, so that a machine keeps its record when a network card is
+    replaced (section 10). Where no UUID is recorded, everything that is."""
+    wanted = meaningful(expected)
+    return difference(Identity(wanted.uuid) if wanted.uuid else expected, found)

@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What this run has found out about configurations: a node that runs the same bytes as at the last look is not compared again."""
+"""What this run has found out about machines that run: a node with the same bytes as at the last look is not compared again."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ class ComparedMemory:
 
     _known: dict[str, tuple[Key, Compared, tuple[Difference, ...]]] = field(default_factory=dict, repr=False)
     _with_reboot: dict[str, str] = field(default_factory=dict)
+    _evidence: dict[str, float] = field(default_factory=dict)
 
     def known(self, machine: str, key: Key) -> tuple[Compared, tuple[Difference, ...]] | None:
         """What came of comparing exactly these."""
@@ -29,6 +30,14 @@ class ComparedMemory:
 
     def remember(self, machine: str, key: Key, compared: Compared, shown: tuple[Difference, ...]) -> None:
         self._known[machine] = (key, compared, shown)
+
+    def evidence_is_due(self, cluster: str, now: float, every: float) -> bool:
+        """Whether the evidence of the cluster's disrupted machine is looked for now: by one look in `every` seconds, however many wait."""
+        last = self._evidence.get(cluster)
+        if last is not None and now - last < every:
+            return False
+        self._evidence[cluster] = now
+        return True
 
     def only_with_reboot(self, machine: str, sha256: str) -> None:
         """The node said that it takes these bytes only with a reboot."""

@@ -61,13 +61,18 @@ async def _observed(around: Surroundings, name: str) -> tuple[Looked, Found]:
     """The observation; where a disruption stands open that concerns it, its end is looked for first."""
     looked = begin(around, name)
     open_one = disruption_of(looked.view.cluster)
-    if open_one is not None and open_one.machine == name and await end_of(around.ports, looked.view, around.timing, around.allow_loopback):
+    if open_one is not None and open_one.machine == name and await _over(around, looked):
         looked = begin(around, name)
     looked, found = await observe(around, looked)
-    if any(wait.target for step in found.steps for wait in step.waits_for):
-        if await end_of(around.ports, looked.view, around.timing, around.allow_loopback):
-            looked, found = await observe(around, begin(around, name))
+    if any(wait.target for step in found.steps for wait in step.waits_for) and await _over(around, looked):
+        looked, found = await observe(around, begin(around, name))
     return looked, found
+
+
+async def _over(around: Surroundings, looked: Looked) -> bool:
+    """Whether the disruption that stands open in the cluster is over, where it is time to look for that."""
+    due = around.memory.evidence_is_due(cluster_of(looked.view.machine), around.ports.clock.monotonic(), around.timing.follow)
+    return due and await end_of(around.ports, looked.view, around.timing, around.allow_loopback)
 
 
 async def act(around: Surroundings, round: Round, step: Step, effects: Effects) -> Acted:

@@ -16,7 +16,7 @@ from .._decide.convergence_words import ConfiguredNode, Converging, Found, Need
 from .._decide.machine_edit_words import Etcd
 from .._decide.moved_node import may_be_dialled, names_of, told_at
 from .._decide.reachability import own_reboot_began
-from .._decide.same_machine import difference
+from .._decide.same_machine import other_machine
 from .._machineconfig.contract import schema_for
 from .._machineconfig.documents import Config, load
 from .._machineconfig.problem import ConfigProblem
@@ -155,7 +155,7 @@ def _kubernetes(around: Surroundings, looked: Looked) -> Observed[NodePlace]:
 
 
 def _is_own(looked: Looked, found: Observed[_Reading]) -> bool:
-    return isinstance(found, Present) and not difference(identity_of(looked.view.machine), found.value.node.identity)
+    return isinstance(found, Present) and not other_machine(identity_of(looked.view.machine), found.value.node.identity)
 
 
 def _with(around: Surroundings, looked: Looked, found: Observed[_Reading]) -> Looked:

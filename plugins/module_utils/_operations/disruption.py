@@ -12,7 +12,7 @@ from .._decide.approved import is_approved, is_control_plane
 from .._decide.conditions import Status
 from .._decide.following import Following, is_member
 from .._decide.lock import Disruption, Evidence, disruption_of, disruption_over
-from .._decide.same_machine import difference
+from .._decide.same_machine import difference, other_machine
 from .._model.credentials import Credentials
 from .._model.errors import TalosError
 from .._model.identity import Identity
@@ -85,7 +85,7 @@ async def end_if_over(ports: Ports, cluster: Record, endpoint: Endpoint, credent
     if disruption is None or ports.store is None or ports.check:
         return cluster
     evidence = await _evidence(ports, disruption, endpoint, credentials, identity, timing, control_plane)
-    return withdraw(ports, cluster, disruption) if disruption_over(disruption, evidence) else cluster
+    return withdraw(ports, cluster, disruption) if disruption_over(disruption, evidence, timing.follow_slow) else cluster
 
 
 async def _evidence(ports: Ports, disruption: Disruption, endpoint: Endpoint, credentials: Observed[Credentials], identity: Identity,
@@ -95,8 +95,10 @@ async def _evidence(ports: Ports, disruption: Disruption, endpoint: Endpoint, cr
     in_maintenance = isinstance(seen.insecure, Present) and not difference(identity, seen.insecure.value.identity)
     evidence = Evidence(ports.clock.now(), in_maintenance, control_plane=control_plane)
     if disruption.step == "reboot" and isinstance(credentials, Present):
-        evidence = replace(evidence, boot_id=await _boot_id(ports, endpoint, credentials.value, identity))
-        if not control_plane or not disruption_over(disruption, replace(evidence, control_plane=False)):
+        boot = await _boot_id(ports, endpoint, credentials.value, identity)
+        stayed = isinstance(boot, Present) and boot.value == disruption.boot_id and _runs(seen, identity)
+        evidence = replace(evidence, boot_id=boot, stayed_up=stayed)
+        if not control_plane or not disruption_over(disruption, replace(evidence, control_plane=False), timing.follow_slow):
             return evidence
     if disruption.step == "reset" or not _is_ready(seen, identity):
         return evidence
@@ -109,15 +111,18 @@ async def _evidence(ports: Ports, disruption: Disruption, endpoint: Endpoint, cr
 def _is_ready(seen: Following, identity: Identity) -> bool:
     """The machine itself, ready, and its etcd a voting member that sees a leader."""
     answer = seen.answer
-    if not isinstance(answer, Present) or difference(identity, answer.value.identity):
-        return False
-    return answer.value.stage.ready and is_member(answer.value.etcd)
+    return isinstance(answer, Present) and not other_machine(identity, answer.value.identity) and answer.value.stage.ready and is_member(answer.value.etcd)
+
+
+def _runs(seen: Following, identity: Identity) -> bool:
+    answer = seen.answer
+    return isinstance(answer, Present) and not other_machine(identity, answer.value.identity) and answer.value.stage.stage == "running"
 
 
 async def _boot_id(ports: Ports, endpoint: Endpoint, credentials: Credentials, identity: Identity) -> Observed[str]:
     try:
         async with ports.nodes.authenticated(endpoint, credentials) as session:
-            other = difference(identity, await session.identity())
+            other = other_machine(identity, await session.identity())
             return Unknown("EndpointIdentityMismatch", other) if other else await session.boot_id()
     except TalosError as error:
         return unknown(error)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from ansible_collections.ichor.talos.plugins.module_utils._decide.convergence_words import Converging
 from ansible_collections.ichor.talos.plugins.module_utils._decide.machine_edit_words import Etcd
+from ansible_collections.ichor.talos.plugins.module_utils._model.identity import Identity
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import EtcdMember, Link, StageReading
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Observed, Present, Unknown
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import HOLD_APPLY
@@ -90,6 +91,10 @@ CONVERGENCE: tuple[Row, ...] = (
     Row("11/silent-long-after-its-reboot", "11/silent", lambda: silent(700, cluster_status=case.disruption(age=700)), "NodeUnreachable"),
     Row("11/silent-while-another-reboots", "11/silent", lambda: silent(300, cluster_status=case.disruption("m2")), "NodeUnreachable"),
     Row("11/other-machine-answers", "11/other-node", lambda: case.with_node(case.case(change=case.sysctl), identity=w.identity(9)),
+        "EndpointIdentityMismatch", "EndpointIdentityMismatch"),
+    Row("11/another-network-card", "11/converged", lambda: case.with_node(case.case(), identity=Identity(w.uuid(1), "SER-1", ("00:1c:42:00:00:77",))),
+        "Converged"),
+    Row("11/known-by-its-serial", "11/other-node", lambda: case.with_node(case.case(identity={"serial": "SER-1"}), identity=w.identity(9)),
         "EndpointIdentityMismatch", "EndpointIdentityMismatch"),
     Row("11/lesser-role", "11/unreadable", lambda: replace(case.case(), compared=Unknown("PermissionDenied", "not authorized")),
         "CurrentConfigUnavailable", "CurrentConfigUnavailable"),

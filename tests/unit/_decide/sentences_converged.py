@@ -11,6 +11,7 @@ from tests.unit._decide.sentences_sending import Sentence
 ROUNDS = "tests/unit/_operations/test_converge.py"
 LAB = "tests/unit/_operations/test_converge_against_lab.py"
 GATES = "tests/unit/_decide/test_convergence_gates.py"
+KILLED = "tests/unit/_operations/test_converge_killed.py"
 MOVED = "tests/unit/_decide/test_moved_node.py"
 
 
@@ -26,7 +27,8 @@ SENTENCES: tuple[Sentence, ...] = (
     _s(10, "an insecure probe goes to `spec.endpoint` or to an address where this UUID was once read with authentication, never to one that only a Node told.",
        f"{ROUNDS}::test_an_address_that_only_kubernetes_tells_is_named_and_not_believed"),
     _s(10, "Authenticated reads check that the node is the machine (UUID): another one answering is `EndpointIdentityMismatch`.",
-       "11/other-machine-answers", f"{ROUNDS}::test_another_machine_at_the_address_is_told_and_nothing_is_sent"),
+       "11/other-machine-answers", "11/another-network-card", "11/known-by-its-serial",
+       f"{ROUNDS}::test_another_machine_at_the_address_is_told_and_nothing_is_sent"),
     _s(10, "A converged machine's address changes only so, through what its authenticated reads report, or by an edited `spec.endpoint`.",
        f"{ROUNDS}::test_a_static_address_of_the_spec_is_where_it_is_found_when_the_lease_is_gone"),
     _s(10, "When all control planes moved at once the endpoints have to be edited, and the message says so.",
@@ -80,6 +82,9 @@ SENTENCES: tuple[Sentence, ...] = (
     _s(11, "Silence within 10 minutes of a reboot that this product sent is `NodeRebooting`, and no second reboot is sent meanwhile.",
        "11/silent-while-it-reboots", "11/silent-long-after-its-reboot", "11/silent-while-another-reboots", "11/told-to-reboot", "11/told-long-ago",
        "11/booted-and-drifted-again"),
+    _s(11, "A machine that runs 10 minutes after a reboot was announced, with the boot id of before, was never told: the run stopped before it sent it, and "
+       "nobody waits for it any longer.",
+       f"{KILLED}::test_a_run_that_stops_between_the_announcement_of_a_reboot_and_the_reboot_blocks_nobody_for_ever"),
     _s(11, "Evidence is what the machine itself shows, known by its identity.", f"{ROUNDS}::test_what_another_machine_shows_at_the_address_is_no_evidence"),
     _s(11, "While the inputs of a render are those of the last accepted apply (`observedInputsHash`) and the node runs its bytes (`appliedConfigHash`), it is "
        "in step without being rendered again.", f"{ROUNDS}::test_a_machine_is_read_without_rendering_while_nothing_changed"),

@@ -18,6 +18,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.bring i
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.contract import schema_for
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.documents import load
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.reboot import effect
+from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.secrets import read_bundle
 from ansible_collections.ichor.talos.plugins.module_utils._model.credentials import Credentials
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import CheckModeWrite, Failure, TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._model.identity import Identity
@@ -73,7 +74,7 @@ class Session:
         self._world, self._node, self.endpoint, self._check = world, node, endpoint, check
 
     async def _call(self, rpc: str) -> Node:
-        self._world.calls.append(f"{rpc} {self._node.name}")
+        self._world.call(f"{rpc} {self._node.name}")
         await asyncio.sleep(0)
         if self._node.silent:
             raise TalosError("ConnectionLost", f"{self.endpoint} went away.", "Look at it.")
@@ -159,7 +160,7 @@ class Nodes:
 
     @contextlib.asynccontextmanager
     async def authenticated(self, endpoint: Endpoint, credentials: Credentials) -> AsyncIterator[Session]:
-        self.world.calls.append(f"authenticated {endpoint}")
+        self.world.call(f"authenticated {endpoint}")
         await asyncio.sleep(0)
         self.world.come_back()
         node = self.world.nodes.get(endpoint)
@@ -196,15 +197,34 @@ class World:
         self.on_apply: Callable[[Node], object] = lambda node: None
         self.ignore_reboot = False
         self.lose_lease = False
+        #: Called with the number of each call to a node and of each write to the store before it is made, and of each write after it.
+        self.hook: Callable[[int, str], None] = lambda number, what: None
+        self.boundaries: list[str] = []
         self.most_down = 0
-        self.authority = bring(self.rendered_of_anybody()).machine_ca
+        self.authority = read_bundle(self.store.bundle("prod")).os.crt
         self.whereabouts: Callable[..., object] | None = None
 
-    def rendered_of_anybody(self) -> bytes:
-        self._base.machine("ca", 99, joined=False)
-        text = self.render("ca")
-        self.store.delete(self.machine("ca"))
-        return text
+    def call(self, what: str) -> None:
+        self.calls.append(what)
+        self.boundary(what)
+
+    def boundary(self, what: str) -> None:
+        self.boundaries.append(what)
+        self.hook(len(self.boundaries), what)
+
+    def watch_the_store(self) -> None:
+        """Makes a boundary of the time before and after each write."""
+        for owner, name in ((self.store, "patch_status"), (self.store, "record_event"), (self.store.leases, "acquire"), (self.store.leases, "renew"),
+                            (self.store.leases, "release")):
+            setattr(owner, name, self._watched(name, getattr(owner, name)))
+
+    def _watched(self, name: str, write: Callable[..., object]) -> Callable[..., object]:
+        def watched(*given: object, **named: object) -> object:
+            self.boundary(f"{name} begins")
+            found = write(*given, **named)
+            self.boundary(f"{name} is written")
+            return found
+        return watched
 
     def come_back(self) -> None:
         for node in self.nodes.values():

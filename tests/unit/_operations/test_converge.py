@@ -374,6 +374,19 @@ def test_the_evidence_of_a_machine_that_is_not_in_this_run_is_looked_for_too(wor
     assert world.run("cp1").done == [("cp1", "ApplyDrift", "NO_REBOOT")] and second.boot == 1
 
 
+def test_one_look_in_a_follow_interval_looks_for_the_evidence_however_many_wait(world: World) -> None:
+    workers = [world.joined(f"w{number}", number) for number in range(1, 9)]
+    for node in workers[1:]:
+        node.active = with_rule(node.active)
+    workers[0].silent = True
+    world.disrupt({"machine": "w1", "step": "reboot", "time": moment(world.clock.now() - 60), "bootID": "boot-0"})
+    world.calls.clear()
+    around = world.around()
+    for node in workers[1:]:
+        assert world.look(node.name, around=around).plan.steps[-1].waits_for[0].target == "w1"
+    assert sum(call.startswith("authenticated 10.0.0.1:") for call in world.calls) <= 2
+
+
 def test_what_another_machine_shows_at_the_address_is_no_evidence(world: World) -> None:
     first, second, *dummy = control_planes(world)
     first.active = with_sysctl(first.active)
