@@ -67,7 +67,7 @@ def _pending(case: _Case) -> Doing | None:
 def _rejected(case: _Case) -> Doing | None:
     if approval_state(case.machine) != "rejected":
         return None
-    return Doing("It is rejected: nothing is ever sent to it.", case.since("Ready") or text_at(case.machine.spec, "approvedAt"), "",
+    return Doing("It is rejected: nothing is ever sent to it.", text_at(case.machine.spec, "approvedAt") or case.since("Ready"), "",
                  "Nothing; approve it with talos_machine_approval when it is wanted after all.")
 
 

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from .._decide.approved import in_cluster, sent
+from .._decide.approved import in_cluster, is_control_plane, sent
 from .._decide.bootstrap import (
     Bootstrap, Bootstrapping, Done, Go, NeedAnswers, Refused, Verdict, cluster_target, decide_bootstrap, sent_control_planes,
     with_bootstrapped, with_bootstrapping, without_bootstrapping,
@@ -124,7 +124,7 @@ def _records(request: Request, ports: Ports) -> Bootstrapping:
         raise TalosError("RecordNotFound", f"There is no machine {request.machine} in cluster {request.cluster}.",
                          "Check the name; talos_machine_info lists the machines.")
     return Bootstrapping(cluster_target(request.cluster, cluster.uid, machine), cluster, machine, machines,
-                         would_be_sent=frozenset(entry.name for entry in machines if _only_would_be_sent(ports, entry)))
+                         would_be_sent=frozenset(entry.name for entry in machines if is_control_plane(entry) and _only_would_be_sent(ports, entry)))
 
 
 def _only_would_be_sent(ports: Ports, machine: Record) -> bool:

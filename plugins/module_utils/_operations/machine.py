@@ -27,7 +27,7 @@ from .machine_rows import machine_row
 from .node_reads import read_maintenance
 from .probing import certificates_of, each
 from .quorum_reads import read_etcd
-from .record_reads import need_store
+from .record_reads import check_names, need_store
 from .select import chosen
 from .status_writing import changed_record, write_change
 
@@ -58,6 +58,8 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     names = chosen(machines.records, request.machines, request.select, request.cluster)
     alone = len(names) == 1 and not request.select
     _check(request, names)
+    if not alone and not request.edit.absent:
+        check_names(store, names)
     seen = await each(names, lambda name: _observe(request, ports, store, machines, name))
     now = ports.clock.now()
     records = {machine.name: machine for machine in machines.records}

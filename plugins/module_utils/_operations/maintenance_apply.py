@@ -29,7 +29,7 @@ from .disruption import end_if_over
 from .machine_effects import Effects
 from .provisioning_reads import Job, Seen, Surroundings, begin, observe
 from .rendering import Renderer
-from .record_reads import MachineView, address_of, credentials_for, need_store
+from .record_reads import MachineView, address_of, check_names, credentials_for, need_store
 from .selecting import selected
 from .send_config import Sent, send
 from .stored import count_as_stored
@@ -67,6 +67,8 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     if request.select and request.job_of is not None:
         names = selected(need_store(ports), request.select)
         request = replace(request, jobs=request.jobs + tuple(request.job_of(name) for name in names))
+    if any(job.name for job in request.jobs):
+        check_names(need_store(ports), (job.name for job in request.jobs))
     renderer = Renderer(need_store(ports)) if any(job.render for job in request.jobs) else None
     around = Surroundings(ports, request.timing, request.allow_loopback, renderer, tuple(job.name for job in request.jobs if job.name))
     request = replace(request, jobs=tuple(_rendered(around, job) for job in request.jobs))

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -44,6 +45,16 @@ def need_store(ports: Ports) -> Store:
     if ports.store is None:
         raise TalosError("StoreMissing", "A record was named, and there is no store.", "Set store and store_path.")
     return ports.store
+
+
+def check_names(store: Store, names: Iterable[str]) -> None:
+    """A name that no record has is a mistake of whoever wrote it, not a machine that is held. Raises TalosError `RecordNotFound`."""
+    listing = store.list(MACHINE)
+    known = {record.name for record in listing.records} | {broken.name for broken in listing.broken}
+    missing = sorted({name for name in names if name and name not in known})
+    if missing:
+        raise TalosError("RecordNotFound", f"There is no machine {' and no machine '.join(missing)} in {store.description}.",
+                         "Check the name; talos_machine_info lists the machines.")
 
 
 def read_machine(store: Store, name: str) -> MachineView:

@@ -24,7 +24,7 @@ from .disruption import end_of
 from .followed import look_by_record
 from .life_reads import look
 from .machine_effects import Effects
-from .record_reads import credentials_for, need_store, rules_for
+from .record_reads import check_names, credentials_for, need_store, rules_for
 from .selecting import selected
 from .teller import Teller
 
@@ -67,6 +67,8 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     limit = asyncio.Semaphore(_AT_ONCE)
     deadline = ports.clock.monotonic() + request.timeout
     names = request.machines + (selected(need_store(ports), request.select) if request.select else ())
+    if names:
+        check_names(need_store(ports), names)
     followers = [_Follower(request, ports, effects, limit, deadline, name=name) for name in names]
     followers += [_Follower(request, ports, effects, limit, deadline, endpoint=endpoint) for endpoint in request.endpoints]
     seen = await asyncio.gather(*(follower.run() for follower in followers))

@@ -128,6 +128,14 @@ def test_a_blank_id_is_no_plans_id(blank: str) -> None:
         assert caught.value.reason == "PlanChanged" and "not named" in caught.value.message
 
 
+def test_an_approved_plan_of_which_nothing_is_left_is_no_failure() -> None:
+    checked, dummy = gate(expect=PLAN.id)
+    assert checked(Plan()) == Plan()
+    with pytest.raises(TalosError) as caught:
+        checked(PLAN)
+    assert caught.value.reason == "PlanChanged", "what a later reading calls for was not in the plan that was begun with"
+
+
 def test_the_plan_that_does_nothing_has_the_id_that_the_playbooks_take_where_none_was_handed_on() -> None:
     assert Plan().id == hashlib.sha256(b'{"steps":[]}').hexdigest()
 

@@ -94,6 +94,15 @@ def test_a_check_run_that_would_send_the_configuration_plans_the_bootstrap_as_a_
     assert bootstrap(world).executed == (step.id,), "a saved plan holds the very step that the run does"
 
 
+def test_a_worker_that_is_sent_its_configuration_in_the_same_plan_is_not_waited_for() -> None:
+    world = waiting()
+    world.store.put(w.machine_record("w9", 9, "worker", status={"stage": "maintenance", "configStoredAt": "2026-01-01T00:00:00Z"}))
+    unsent = w.machine_record("m1", 1, "controlplane", status={"stage": "maintenance"})
+    ports = replace(world.ports(check=True), recorded=lambda kind, name: unsent)
+    (step,) = asyncio.run(run(Request("prod", "m1", wait=60.0), ports, w.OpenGate(True))).plan.steps
+    assert [wait.target for wait in step.waits_for] == ["m1"]
+
+
 def test_a_machine_that_was_really_sent_its_configuration_and_is_silent_is_no_step_of_a_plan() -> None:
     world = waiting()
     node_of(world, "m1").mode = "closed"

@@ -13,6 +13,7 @@ from dataclasses import replace
 import pytest
 
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.bring import bring
+from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Endpoint, EtcdMember
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Present
 from ansible_collections.ichor.talos.plugins.module_utils._model.outcome import Outcome
@@ -129,10 +130,18 @@ def test_of_many_the_others_go_on_and_the_dead_one_is_listed() -> None:
         w.place(world, f"w{number}", number)
     del world.nodes[Endpoint("10.0.0.2")]
     world.nodes[Endpoint("10.0.0.3")].certificate = w.certificate("two")
-    outcome = apply(world, *(job(f"w{number}") for number in range(1, 6)), job("nobody"))
-    assert not outcome.refused and outcome.unreachable == ("w2",) and set(outcome.blocked) == {"w3", "nobody"}
+    outcome = apply(world, *(job(f"w{number}") for number in range(1, 6)))
+    assert not outcome.refused and outcome.unreachable == ("w2",) and outcome.blocked == ("w3",)
     assert sorted(world.accepted) == ["w1", "w4", "w5"] and len(outcome.executed) == 3
     assert reasons(world.machine("w2"))[1] == "CurrentConfigUnavailable"
+
+
+def test_a_name_that_is_none_fails_before_anything_is_sent() -> None:
+    world = fresh()
+    w.place(world, "w1", 1)
+    with pytest.raises(TalosError) as caught:
+        apply(world, job("w1"), job("nobody"))
+    assert caught.value.reason == "RecordNotFound" and "nobody" in caught.value.message and not world.received
 
 
 def test_one_configuration_for_many_is_refused_where_it_names_a_host() -> None:

@@ -11,6 +11,7 @@ import asyncio
 import pytest
 from dataclasses import replace
 
+from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Endpoint
 from ansible_collections.ichor.talos.plugins.module_utils._model.outcome import Outcome
 from ansible_collections.ichor.talos.plugins.module_utils._model.ports import no_credentials
@@ -171,8 +172,9 @@ def test_without_records() -> None:
 
 def test_a_machine_named_wrongly_is_one_sentence() -> None:
     world, dummy = stored()
-    outcome = look(world, "m7")
-    assert outcome.refused and outcome.reason == "RecordNotFound" and "m7" in outcome.message
+    with pytest.raises(TalosError) as caught:
+        look(world, "m7")
+    assert caught.value.reason == "RecordNotFound" and "m7" in caught.value.message
 
 
 def test_without_credentials_a_machine_that_runs_is_not_called_dead() -> None:
