@@ -33,7 +33,7 @@ def kubernetes_problem(talos_version: str, kubernetes_version: str) -> str:
 def talos_tag(talos_version: str) -> str:
     """The tag of Talos's images: `v1.13.9`; a version without a patch number means its first release."""
     text = talos_version.strip().removeprefix("v")
-    if not re.fullmatch(r"[0-9]+\.[0-9]+(\.[0-9]+[0-9A-Za-z.+-]*)?", text):
+    if not re.fullmatch(r"[0-9]+\.[0-9]+(\.[0-9]+([-+][0-9A-Za-z.+-]+)?)?", text):
         raise ConfigProblem(problem.INVALID_INPUT, "the Talos version has to look like v1.13.9", path="talosVersion")
     return f"v{text}" if text.count(".") >= 2 else f"v{text}.0"
 

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from .._decide.bundle import decide_bundle
 from .._decide.bundle_words import BundleSeen, BundleWish, ExportBundle, GenerateBundle, ImportBundle
 from .._machineconfig.authorities import check_bundle, load_certificate, make_bundle
+from .._machineconfig.compatibility import talos_tag
 from .._machineconfig.contract import contract_of, schema_for
 from .._machineconfig.documents import load
 from .._machineconfig.pem import blocks
@@ -103,6 +104,8 @@ def _named(record: Record | None) -> str:
 
 def _contract(request: Request, record: Record | None) -> str:
     version = request.talos_version or (text_at(record.spec, "talosVersion") if record is not None else "")
+    if request.talos_version:
+        talos_tag(request.talos_version)
     return contract_of(version) if version else VERSIONS[-1]
 
 

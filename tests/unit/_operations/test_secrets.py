@@ -131,3 +131,11 @@ def test_a_file_without_any_store(tmp_path: Path) -> None:
 def test_a_cluster_that_names_no_bundle_is_told(world: World) -> None:
     with pytest.raises(TalosError, match="RecordNotFound"):
         put(world, cluster="nobody")
+
+
+@pytest.mark.parametrize("version", ["latest", "v1", "1.13.x", "v1.13.9.9", "v1.13.", "v1.15.0", "v1.11.3", "1,13"])
+@pytest.mark.parametrize("more", [{}, {"bundle": TEXT}], ids=["made", "imported"])
+def test_a_version_that_is_none_is_refused_before_anything_is_written(world: World, version: str, more: dict[str, Any]) -> None:
+    with pytest.raises(TalosError) as caught:
+        put(world, cluster="prod", talos_version=version, **more)
+    assert caught.value.reason == "InvalidInput" and not place(world).exists()
