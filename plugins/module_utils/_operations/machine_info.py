@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, replace
 
 from .._decide.hardware_status import disk_status, link_status
+from .._decide.machine_table import TableRow, table
+from .._decide.moments_shown import age
 from .._decide.record_twin import twin_of
-from .._decide.telling import NodeNow, tell, unread
+from .._decide.telling import Doing, NodeNow, tell, unread
 from .._decide.vanished import vanished_warnings
 from .._model.approval import approval_state
 from .._model.dialling import dial_rules
@@ -21,7 +23,7 @@ from .._model.observed import Absent, Observed, Present, Unknown
 from .._model.outcome import Outcome
 from .._model.plan import Plan, Target, Warn
 from .._model.ports import Gate, Ports
-from .._model.records import CLUSTER, MACHINE, Json, Listing, Record, text_at
+from .._model.records import CLUSTER, MACHINE, Json, Listing, Record, condition_of, text_at
 from .._model.timing import Timing
 from .life_reads import unknown
 from .machine_rows import machine_row
@@ -54,13 +56,16 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     shown: list[Json] = []
     silent: list[str] = []
     locked: list[tuple[str, str]] = []
+    rows: list[TableRow] = []
     for machine, now in zip(records, readings):
         if unread(now.facts):
             locked.append((machine.name, now.facts.message if isinstance(now.facts, Unknown) else ""))
         elif isinstance(now.facts, Unknown):
             silent.append(machine.name)
         twin = twin_of(machine, listing.records)
-        doing: dict[str, Json] = dict(asdict(tell(machine, clusters.get(cluster_of(machine)), replace(now, twin=twin))))
+        told = tell(machine, clusters.get(cluster_of(machine)), replace(now, twin=twin))
+        rows.append(_table_row(machine, now, told, ports.clock.now()))
+        doing: dict[str, Json] = dict(asdict(told))
         shown.append({**as_document(machine), "source": machine.source, "dial_endpoint": _address(machine), "node": _node(now), "doing": doing,
                       "same_machine_as": twin.name if twin is not None else ""})
     broken: list[Json] = [{"name": entry.name, "source": entry.source, "line": entry.line, "message": entry.message} for entry in listing.broken]
@@ -68,8 +73,19 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     plan = Plan(warnings=(*_not_read(locked), *vanished_warnings(listing.vanished)))
     if plan.warnings:
         gate(plan)
+    for line in table(rows):
+        ports.progress(line)
     return Outcome(plan=plan, machines=tuple(machine_row(machine) for machine in records), unreachable=tuple(silent),
                    message=f"{counted} machine{'' if counted == 1 else 's'}.", extra={"records": shown, "broken": broken})
+
+
+def _table_row(machine: Record, now: NodeNow, told: Doing, time: float) -> TableRow:
+    ready = condition_of(machine, "Ready")
+    facts = now.facts.value if isinstance(now.facts, Present) else None
+    stage = facts.stage.value.stage if facts is not None and isinstance(facts.stage, Present) else text_at(machine.status, "stage")
+    row = machine_row(machine)
+    well = bool(ready and ready.status == "True") and not told.waiting_for
+    return TableRow(machine.name, stage, age(told.since, time), row.reason, told.waiting_for, told.advice, well, told.what)
 
 
 def _not_read(locked: list[tuple[str, str]]) -> tuple[Warn, ...]:
