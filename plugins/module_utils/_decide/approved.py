@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .._model.approval import approval_state, status_missing
-from .._model.approval import was_sent as sent
+from .._model.approval import approval_state
 from .._model.machine import cluster_of
 from .._model.records import Record, text_at
 
@@ -49,7 +48,3 @@ def approved_control_planes(machines: Iterable[Record]) -> tuple[Record, ...]:
 def is_bootstrapped(cluster: Record | None) -> bool:
     """Whether the cluster's etcd was bootstrapped, or the cluster adopted."""
     return bool(text_at(cluster.status, "bootstrappedAt")) if cluster is not None else False
-
-
-__all__ = ["approved_control_planes", "has_converged", "in_cluster", "is_approved", "is_bootstrapped", "is_control_plane", "is_followed",
-           "is_stored", "sent", "status_missing"]

@@ -10,12 +10,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import ClassVar, Union
 
+from .._model.approval import status_missing, was_sent
 from .._model.machine import identity_of
 from .._model.moments import moment
 from .._model.observed import Observed, Present, Unknown
 from .._model.plan import Refusal, Step, Target, Wait
 from .._model.records import CLUSTER, Record, condition_of, text_at
-from .approved import approved_control_planes, has_converged, is_approved, is_bootstrapped, is_control_plane, sent, status_missing
+from .approved import approved_control_planes, has_converged, is_approved, is_bootstrapped, is_control_plane
 from .conditions import Status
 from .following import OTHER_CLUSTER, Answer, is_member
 from .lock import LockView, disruption_of, held_by_other, lock_refusals
@@ -88,7 +89,7 @@ _UP = "the control plane to be up and to wait for its etcd"
 
 def sent_control_planes(seen: Bootstrapping) -> tuple[Record, ...]:
     """Every control plane that has to be asked: approved, and sent a configuration."""
-    return tuple(machine for machine in approved_control_planes(seen.machines) if sent(machine) and machine.name not in seen.would_be_sent)
+    return tuple(machine for machine in approved_control_planes(seen.machines) if was_sent(machine) and machine.name not in seen.would_be_sent)
 
 
 @dataclass(frozen=True)
@@ -166,7 +167,7 @@ GATES: tuple[Gate, ...] = (
          "Bring the state folder back, or say that it is safe with talos_machine, trust: true."),
     Gate("9/bootstrap-had-members", lambda seen: _names(seen, _adopted), "AlreadyBootstrapped",
          "{which} had joined this cluster, so its etcd has existed.", "Restore etcd from a backup; a bootstrap would begin an empty cluster."),
-    Gate("9/bootstrap-not-sent", lambda seen: _own(seen, lambda machine: not sent(machine)), "BootstrapNotAvailable",
+    Gate("9/bootstrap-not-sent", lambda seen: _own(seen, lambda machine: not was_sent(machine)), "BootstrapNotAvailable",
          "{which} was never sent a configuration.", "Send it with talos_maintenance_apply first."),
     Gate("9/bootstrap-operation", lambda seen: "x" if seen.cluster is not None and seen.cluster.status.get("operation") else "", "OperationInProgress",
          "Something is being done to the whole cluster (status.operation).", "Wait for it, or clear it by name when it is no longer going on."),

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from .._machineconfig.secrets import Bundle
+from .._model.approval import status_missing, was_sent
 from .._model.machine import cluster_of
 from .._model.observed import Absent, Present, Unknown
 from .._model.plan import Plan, Refusal, Step, Target, Warn
 from .._model.records import BUNDLE, Record, text_at
-from .approved import has_converged, is_bootstrapped, sent, status_missing
+from .approved import has_converged, is_bootstrapped
 from .bundle_words import BundleSeen, BundleWish, ExportBundle, GenerateBundle, ImportBundle
 
 
@@ -96,7 +97,7 @@ def _no_memory(case: _Case) -> Iterable[Refusal]:
 def _in_use(case: _Case) -> Iterable[Refusal]:
     if not case.replaces:
         return
-    users = [machine.name for machine in case.machines if sent(machine) or has_converged(machine) or status_missing(machine)]
+    users = [machine.name for machine in case.machines if was_sent(machine) or has_converged(machine) or status_missing(machine)]
     users += [f"cluster {cluster.name}" for cluster in case.clusters if is_bootstrapped(cluster)]
     if users:
         yield case.refuse("8/bundle-sent", "AlreadySent", f"Machines were sent the keys of bundle {case.wish.name} ({', '.join(users)}), "

@@ -6,17 +6,18 @@
 
 from __future__ import annotations
 
+from .._model.approval import was_sent
 from .._model.identity import canonical_uuid
 from .._model.machine import dial_endpoint, identity_of
 from .._model.observations import Endpoint, NodePlace
 from .._model.observed import Observed, Present
 from .._model.records import Record, text_at
-from .approved import is_approved, sent
+from .approved import is_approved
 
 
 def names_of(machine: Record) -> tuple[str, ...]:
     """The names that the machine's Node may have: the one of the spec, and the one that was seen; () where it is not looked for."""
-    if not (is_approved(machine) and sent(machine)):
+    if not (is_approved(machine) and was_sent(machine)):
         return ()
     return tuple(dict.fromkeys(name for name in (text_at(machine.spec, "hostname"), text_at(machine.status, "nodeName")) if name))
 

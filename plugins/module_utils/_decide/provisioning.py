@@ -13,11 +13,12 @@ from __future__ import annotations
 
 from .._machineconfig.bring import BroughtConfig
 from .._machineconfig.hardware_check import missing_links
+from .._model.approval import status_missing
 from .._model.errors import TRANSPORT_REASONS
 from .._model.observed import Absent, Present, Unknown
 from .._model.plan import Refusal, Wait, Warn
 from .._model.records import HOLD_APPLY, TRUST_FINGERPRINT, condition_of, dig, text_at
-from .approved import has_converged, is_approved, is_bootstrapped, is_followed, status_missing
+from .approved import has_converged, is_approved, is_bootstrapped, is_followed
 from .hostnames import hostname_conflict, members_needed
 from .install_disk import not_the_approved, picked
 from .lock import LockView, disruption_of, held_by_other, lock_refusals

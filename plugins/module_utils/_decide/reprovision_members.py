@@ -6,9 +6,10 @@
 
 from __future__ import annotations
 
+from .._model.approval import was_sent
 from .._model.observations import EtcdMember
 from .._model.observed import Observed, Present, Unknown
-from .approved import approved_control_planes, sent
+from .approved import approved_control_planes
 from .etcd_words import EtcdView
 from .provisioning_row import Gate, config_of, facts_of, refuse
 from .provisioning_words import Provisioning
@@ -37,7 +38,7 @@ def _wiped(seen: Provisioning) -> bool:
 
 
 def _others(seen: Provisioning) -> bool:
-    return any(other.name != seen.target.name and sent(other) for other in approved_control_planes(seen.siblings))
+    return any(other.name != seen.target.name and was_sent(other) for other in approved_control_planes(seen.siblings))
 
 
 def _given_up(seen: Provisioning) -> bool:

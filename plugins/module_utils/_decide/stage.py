@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .._model.approval import approval_state
+from .._model.approval import approval_state, status_missing
 from .._model.observed import Present, Unknown
 from .._model.records import Record
-from .approved import has_converged, is_stored, status_missing
+from .approved import has_converged, is_stored
 from .following import Following, Life, follow
 
 #: What may be written after a look: all that following decides, the stage only, or nothing.

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from .._decide.approved import in_cluster, is_control_plane, sent
+from .._decide.approved import in_cluster, is_control_plane
 from .._decide.bootstrap import (
     Bootstrap, Bootstrapping, Done, Go, NeedAnswers, Refused, Verdict, cluster_target, decide_bootstrap, sent_control_planes,
     with_bootstrapped, with_bootstrapping, without_bootstrapping,
@@ -18,6 +18,7 @@ from .._decide.bootstrap import (
 from .._decide.conditions import Status
 from .._decide.following import Answer, is_member
 from .._decide.same_machine import difference
+from .._model.approval import was_sent
 from .._model.credentials import Credentials
 from .._model.errors import LOCK_REASONS, TalosError
 from .._model.identity import Identity
@@ -129,10 +130,10 @@ def _records(request: Request, ports: Ports) -> Bootstrapping:
 
 def _only_would_be_sent(ports: Ports, machine: Record) -> bool:
     """Whether it is only in this check run that the machine was sent a configuration."""
-    if ports.recorded is None or not sent(machine):
+    if ports.recorded is None or not was_sent(machine):
         return False
     recorded = ports.recorded(MACHINE, machine.name)
-    return recorded is None or not sent(recorded)
+    return recorded is None or not was_sent(recorded)
 
 
 async def _ask(request: Request, ports: Ports, seen: Bootstrapping, machine: Record) -> tuple[str, Observed[Answer]]:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
-from .._decide.approved import has_converged, is_approved, sent
+from .._decide.approved import has_converged, is_approved
 from .._decide.config_state import ConfigState, judge
 from .._decide.same_machine import difference as other_identity
 from .._machineconfig.contract import contract_in, schema_for
@@ -21,6 +21,7 @@ from .._machineconfig.problem import ConfigProblem
 from .._machineconfig.render import Rendered
 from .._machineconfig.schema import VERSIONS
 from .._machineconfig.validate import validate
+from .._model.approval import was_sent
 from .._model.errors import TalosError
 from .._model.machine import cluster_of, identity_of
 from .._model.observed import Absent, Observed, Present, Unknown
@@ -128,7 +129,7 @@ async def _look(request: Request, ports: Ports, renderer: Renderer, view: Machin
     wanted = renderer.machine(view, keep=False) if request.config is None else _brought(request, request.talos_version or version)
     if not request.compare or not isinstance(wanted, Present):
         return _one(request, machine.name, row, wanted, Absent(), "")
-    if not (sent(machine) or has_converged(machine)):
+    if not (was_sent(machine) or has_converged(machine)):
         return _one(request, machine.name, row, wanted, Absent(), "It renders; it was not sent a configuration yet.")
     running, node_version = await _running(request, ports, view)
     return _one(request, machine.name, row, wanted, running, "", node_version)

@@ -10,10 +10,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 
-from .._decide.approved import is_approved, is_control_plane, sent
+from .._decide.approved import is_approved, is_control_plane
 from .._decide.provisioning import decide
 from .._decide.provisioning_words import Need, Provisioning, Settled, Verdict
 from .._machineconfig.bring import BroughtConfig
+from .._model.approval import was_sent
 from .._model.credentials import Credentials
 from .._model.errors import TalosError
 from .._model.identity import Identity
@@ -208,7 +209,7 @@ def members_at(seen: Seen) -> tuple[Endpoint, ...]:
     """Where the members of the cluster can be read: at the other control planes that were sent a configuration."""
     from_records: list[Endpoint] = []
     for other in seen.view.siblings if seen.view else ():
-        if other.name == seen.job.name or not (is_approved(other) and is_control_plane(other) and sent(other)):
+        if other.name == seen.job.name or not (is_approved(other) and is_control_plane(other) and was_sent(other)):
             continue
         try:
             from_records.append(dial_endpoint(other))

@@ -10,7 +10,8 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from .._decide.approved import in_cluster, is_approved, is_control_plane, sent
+from .._decide.approved import in_cluster, is_approved, is_control_plane
+from .._model.approval import was_sent
 from .._model.credentials import Credentials
 from .._model.dialling import dial_rules
 from .._model.errors import TalosError
@@ -83,7 +84,7 @@ def other_control_planes(view: MachineView) -> tuple[Endpoint, ...]:
     """Where the cluster's other control planes that were sent a configuration are dialled."""
     found: list[Endpoint] = []
     for other in view.siblings:
-        if other.name != view.machine.name and is_approved(other) and is_control_plane(other) and sent(other):
+        if other.name != view.machine.name and is_approved(other) and is_control_plane(other) and was_sent(other):
             with suppress(TalosError):
                 found.append(dial_endpoint(other))
     return tuple(found)
