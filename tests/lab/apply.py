@@ -64,7 +64,7 @@ async def apply(context: Context, request: Any) -> Any:
         config, warnings = check(boot, raw, maintenance, mode)
         if mode > TRY and node.minor >= 14:
             raise Refusal(status.INVALID_ARGUMENT, f"incorrect mode '{mode}' specified for the apply config call")
-        mode, details, reason = _effective(boot, config, mode, maintenance)
+        mode, details, reason = effective(boot, config, mode, maintenance)
         if request.dry_run:
             difference = unified(canonical(boot.active), canonical(config)) or "No changes."
             return _reply(mode, f"Dry run summary:\n{details} (skipped in dry-run).\nConfig diff:\n\n{difference}", [])
@@ -73,9 +73,9 @@ async def apply(context: Context, request: Any) -> Any:
         if mode == TRY:
             seconds = request.try_mode_timeout.seconds + request.try_mode_timeout.nanos / 1e9 if request.HasField("try_mode_timeout") else _DEFAULT_TRY_SECONDS
             details += f"\nThe config is applied in 'try' mode and will be automatically reverted back in {go_duration(seconds)}"
-            _try(boot, config, seconds)
+            attempt(boot, config, seconds)
         else:
-            _store(boot, config, mode)
+            store(boot, config, mode)
         node.note("applied", mode=mode, sha256=fields["sha256"], maintenance=maintenance)
         return _reply(mode, details + reason, warnings)
 
@@ -121,7 +121,7 @@ def selector_expression(selector: dict[str, Any]) -> str:
     return " && ".join([*terms, 'disk.transport != ""', "!disk.readonly", "!disk.cdrom"])
 
 
-def _effective(boot: Boot, config: Config, mode: int, maintenance: bool) -> tuple[int, str, str]:
+def effective(boot: Boot, config: Config, mode: int, maintenance: bool) -> tuple[int, str, str]:
     """The mode that is carried out, its text, and why AUTO became a reboot."""
     if maintenance and mode == REBOOT:
         mode = NO_REBOOT
@@ -178,7 +178,7 @@ def _cancel_try(boot: Boot) -> None:
         boot.tried_from = None
 
 
-def _try(boot: Boot, config: Config, seconds: float) -> None:
+def attempt(boot: Boot, config: Config, seconds: float) -> None:
     """Active only, and back again when the time is over; in maintenance the node goes on to install with it."""
     before = boot.tried_from if boot.try_timer is not None else boot.active
     _cancel_try(boot)
@@ -195,7 +195,7 @@ async def _revert(boot: Boot, before: Config | None, seconds: float) -> None:
     boot.node.note("reverted")
 
 
-def _store(boot: Boot, config: Config, mode: int) -> None:
+def store(boot: Boot, config: Config, mode: int) -> None:
     if mode == STAGED:
         boot.configure(boot.active, config) if boot.configured else _stage(boot, config)
     elif mode == REBOOT:

@@ -13,10 +13,10 @@ from typing import Any
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 
-from tests.lab import certificates
+from tests.lab import by_hand, certificates, flapping
 from tests.lab.faults import KINDS, Fault
 from tests.lab.node import Node
-from tests.lab.storage import Storage
+from tests.lab.storage import EXTRA_VOLUMES, Storage
 from tests.lab.tls import Identity
 from tests.lab.world import World, settled
 
@@ -29,6 +29,10 @@ class Commands:
     def __init__(self, world: World, stopped: asyncio.Event) -> None:
         self.world = world
         self._stopped = stopped
+        self._flapping = flapping.Flapping()
+
+    async def close(self) -> None:
+        await self._flapping.close()
 
     def _node(self, node: str) -> Node:
         found = self.world.nodes.get(node)
@@ -127,9 +131,25 @@ class Commands:
         else:
             raise ValueError("state is on, off or cycle")
 
-    async def do_wipe(self, node: str, what: str = "disk", reboot: bool = True) -> None:
-        """`disk` or a partition's label, behind the node's back; a running machine is power-cycled unless `reboot` is false."""
+    async def do_flap(self, node: str, what: str = "route", away: float = 10.0, there: float = 10.0, stop: bool = False) -> None:
+        """The node is gone and back in turns, in lab seconds, until `stop`: its `power`, or only the `route` to it."""
+        if stop:
+            await self._flapping.stop(self._node(node))
+        else:
+            self._flapping.start(self._node(node), what, away, there)
+
+    async def do_route(self, node: str, there: bool) -> None:
+        """The way to a node is lost, or found again; the node and its etcd go on, and other nodes reach it."""
+        (flapping.find if there else flapping.lose)(self._node(node))
+
+    async def do_wipe(self, node: str, what: str = "disk", reboot: bool = True, leave: str | None = None) -> None:
+        """`disk` or a partition's label, behind the node's back; a running machine is power-cycled unless `reboot` is false.
+
+        The partition is gone, or with `leave` still there: with nothing in it (`empty`), or with what cannot be read (`luks`).
+        """
         found = self._node(node)
+        if what not in ("disk", "STATE", "EPHEMERAL", "META", *EXTRA_VOLUMES):
+            raise ValueError(f"what is disk, STATE, EPHEMERAL, META, {', '.join(EXTRA_VOLUMES)}")
         was = found.powered
         if was and reboot:
             await found.power_off()
@@ -137,7 +157,7 @@ class Commands:
             found.storage.wipe_all()
             found.storage = Storage()
         else:
-            found.storage.wipe(what)
+            found.storage.wipe(what, leave)
         found.note("wiped-behind-its-back", wipe=what)
         if was and reboot:
             found.power_on()
@@ -196,6 +216,19 @@ class Commands:
     async def do_cut(self, first: str, second: str, apart: bool = True) -> None:
         self.world.cut(first, second, apart)
 
+    # -- by hand
+
+    async def do_edit(
+        self, node: str, patch: dict[str, Any] | None = None, kind: str = "v1alpha1", text: str | None = None, mode: str = "auto",
+    ) -> str:
+        """As a person with talosctl: merges `patch` into a document (null takes a key away), or applies `text`; gives Talos's answer."""
+        found = self._node(node)
+        return by_hand.write(found, text, mode) if text is not None else by_hand.edit(found, patch or {}, kind, mode)
+
+    async def do_upgrade_k8s(self, to: str, nodes: list[str]) -> dict[str, str]:
+        """As `talosctl upgrade-k8s`: the image tags in the configurations of these nodes, one after the other."""
+        return {name: by_hand.upgrade_kubernetes(self._node(name), to) for name in nodes}
+
     # -- certificates
 
     async def do_reissue(self, node: str) -> dict[str, Any]:
@@ -204,11 +237,12 @@ class Commands:
             found.boot.reissue("control")
         return found.state()
 
-    async def do_clock(self, node: str, offset: float) -> None:
-        """The node's clock is `offset` seconds ahead; the change issues a new leaf."""
+    async def do_clock(self, node: str, offset: float, reissue: bool = True) -> None:
+        """The node's clock is `offset` seconds ahead; the change issues a new leaf, as a renewal that is due does."""
         found = self._node(node)
         found.clock_offset = offset
-        if found.boot is not None:
+        found.note("clock", offset=offset)
+        if found.boot is not None and reissue:
             found.boot.reissue("clock")
 
     async def do_certificate(self, node: str, kind: str) -> dict[str, Any]:

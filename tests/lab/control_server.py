@@ -36,6 +36,7 @@ class ControlServer:
         self._server = await asyncio.start_unix_server(self._serve, path, limit=2**26)
 
     async def close(self) -> None:
+        await self._commands.close()
         if self._server is not None:
             self._server.close()
         for task in list(self._clients):

@@ -148,7 +148,7 @@ class EmulatedEtcd(EtcdService):
         cluster.remove(member, cluster.leader)
 
     async def forfeit(self) -> str | None:
-        await self.boot.until(lambda: self.member_visible)
+        await self.resource()
         cluster = await self._own()
         assert self.data is not None
         own = self.data.member

@@ -40,8 +40,9 @@ class EtcdProcess:
         lab = os.getpid()
         with open(log, "ab") as out:
             # One processor's worth of scheduler keeps a member small; nothing of the environment may configure it.
+            environment = {key: value for key, value in os.environ.items() if not key.startswith("ETCD_")} | {"GOMAXPROCS": "1"}
             self._process = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env={"GOMAXPROCS": "1", "HOME": str(data.parent)},
+                command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=environment,
                 preexec_fn=lambda: _die_with(lab), start_new_session=True,
             )
         self._ended = asyncio.Event()

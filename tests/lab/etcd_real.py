@@ -75,7 +75,12 @@ class RealEtcd(EtcdService):
         self._process: EtcdProcess | None = None
         self._context: ssl.SSLContext | None = None
         self._code = 0
+        self._listens = boot.node.address
         self._looking: asyncio.Task[None] | None = None
+
+    @property
+    def address(self) -> str:
+        return self._listens
 
     # -- the data
 
@@ -174,7 +179,7 @@ class RealEtcd(EtcdService):
     async def _started(self) -> None:
         node, data = self.boot.node, self.data
         assert isinstance(data, RealData)
-        self._context = self._issue()
+        self._context, self._listens = self._issue(), node.address
         data.folder.parent.mkdir(parents=True, exist_ok=True)
         folder = self._programs.disks / node.folder
         self._process = EtcdProcess(
@@ -184,7 +189,7 @@ class RealEtcd(EtcdService):
         node.note("etcd-started", pid=self._process.pid)
         if self._looking is None:
             self._looking = self.boot.spawn(self._keep_looking())
-        own = self._client(node.address)
+        own = self._client(self.address)
         while self._process.running:
             try:
                 data.member = int((await own.call(_STATUS, seconds=_HEALTH))["header"]["member_id"])
@@ -208,7 +213,7 @@ class RealEtcd(EtcdService):
 
     async def _problem(self) -> str | None:
         try:
-            await self._client(self.boot.node.address).call(_LIST, {"linearizable": True}, seconds=_HEALTH, with_leader=True)
+            await self._client(self.address).call(_LIST, {"linearizable": True}, seconds=_HEALTH, with_leader=True)
         except EtcdError as error:
             return str(error)
         except (EtcdUnreachable, TimeoutError):
@@ -247,7 +252,7 @@ class RealEtcd(EtcdService):
         if not isinstance(data, RealData) or not self.running:
             return
         try:
-            found = await self._client(self.boot.node.address).call(_STATUS, seconds=_HEALTH)
+            found = await self._client(self.address).call(_STATUS, seconds=_HEALTH)
             data.cluster.leader, data.cluster.term = int(found.get("leader", 0)), int(found.get("raftTerm", 0))
             members = await self._ask(_LIST, {"linearizable": False}, wait=False)
         except (EtcdError, EtcdUnreachable, TimeoutError):
@@ -261,7 +266,7 @@ class RealEtcd(EtcdService):
     def _clients(self, local: bool) -> list[EtcdClient]:
         """This node's own member first while it is healthy, then the other voters that it reaches."""
         node, config = self.boot.node, self.boot.active
-        own = [node.address] if self.running and self._process is not None and self._process.running else []
+        own = [self.address] if self.running and self._process is not None and self._process.running else []
         if local or config is None:
             return [self._client(address) for address in own]
         others = []
@@ -271,7 +276,7 @@ class RealEtcd(EtcdService):
                 continue
             member = boot.etcd.data.cluster.members.get(boot.etcd.data.member) if boot.etcd.data is not None else None
             if node.world.reachable(node.name, other.name) and member is not None and not member.learner:
-                others.append(other.address)
+                others.append(boot.etcd.address)
         return [self._client(address) for address in (own + others if self.member_visible else others + own)]
 
     async def _ask(
@@ -321,7 +326,7 @@ class RealEtcd(EtcdService):
         await self._ask("cluster/member/remove", {"ID": str(member)}, with_leader=True)
 
     async def forfeit(self) -> str | None:
-        await self.boot.until(lambda: self.member_visible)
+        await self.resource()
         members = await self.members(local=False)
         if len(members) == 1:
             raise EtcdError("cannot forfeit leadership, only one member")

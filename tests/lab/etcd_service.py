@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from tests.lab.boot import Boot
 
 _PROMOTIONS = 40
-#: Lab seconds between two attempts to leave a cluster that is not healthy, and for how long they go on.
-_LEAVE_RETRY, _LEAVE_FOR = 10.0, 300.0
+#: Lab seconds between two attempts to leave a cluster that is not healthy, for how long they go on, and how long the member resource is waited for.
+_LEAVE_RETRY, _LEAVE_FOR, _MEMBER_FOR = 10.0, 300.0, 180.0
 
 
 class EtcdService(ABC):
@@ -40,6 +40,11 @@ class EtcdService(ABC):
     @property
     def data(self) -> EtcdData | None:
         return self.boot.node.storage.etcd
+
+    @property
+    def address(self) -> str:
+        """Where the process listens: the node's address when it was started."""
+        return self.boot.node.address
 
     @property
     def member_hex(self) -> str:
@@ -135,9 +140,17 @@ class EtcdService(ABC):
                 self.boot.node.world.etcd_started(self.boot.node)
             self.boot.refresh()
 
+    async def resource(self) -> None:
+        """Waits for the member resource, which only a healthy etcd has; EtcdError after three minutes."""
+        try:
+            async with asyncio.timeout(self.boot.clock.real(_MEMBER_FOR)):
+                await self.boot.until(lambda: self.member_visible)
+        except TimeoutError as error:
+            raise EtcdError("context deadline exceeded") from error
+
     async def leave(self) -> None:
         """Waits for the member resource, removes itself, stops, deletes the data. EtcdError when the last member stays."""
-        await self.boot.until(lambda: self.member_visible)
+        await self.resource()
         assert self.data is not None
         member, waited = self.data.member, 0.0
         while True:

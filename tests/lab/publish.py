@@ -184,7 +184,8 @@ def _volumes(boot: Boot, found: dict[str, int]) -> None:
             "pretty_size": item["pretty_size"], "sector_size": item["sector_size"], "io_size": item["io_size"], "name": "gpt" if name == disk else "",
         }
         put("DiscoveredVolumes.block.talos.dev", name, spec)
-    volumes = [] if disk is None else [(disk, label, number, "xfs" if label not in ("EFI", "META") else "") for label, number in found.items()]
+    systems = {"EFI": "", "META": "", **boot.node.storage.unreadable}
+    volumes = [] if disk is None else [(disk, label, number, systems.get(label, "xfs")) for label, number in found.items()]
     volumes += [(item["disk"], item["label"], item.get("number", index + 1), item.get("name", "")) for index, item in enumerate(boot.node.hardware.volumes)]
     for parent, label, number, filesystem in volumes:
         name = partition_name(parent, number)

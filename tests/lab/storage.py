@@ -38,6 +38,7 @@ class Storage:
     upload_done: bool = False
     meta: dict[int, bytes] = field(default_factory=dict)
     extra: set[str] = field(default_factory=set)
+    unreadable: dict[str, str] = field(default_factory=dict)  # partitions that are there without their file system: what is found in them
     wiped_disks: list[str] = field(default_factory=list)
     state_hidden: bool = False  # the partition is there, but this boot does not find it
 
@@ -50,14 +51,23 @@ class Storage:
         if not self.installed:
             return []
         found = [("EFI", 1), ("META", 2)]
-        if self.state and not self.state_hidden:
+        if (self.state or "STATE" in self.unreadable) and not self.state_hidden:
             found.append(("STATE", 3))
-        if self.ephemeral:
+        if self.ephemeral or "EPHEMERAL" in self.unreadable:
             found.append(("EPHEMERAL", 4))
-        return found + [(label, 5 + index) for index, label in enumerate(EXTRA_VOLUMES) if label in self.extra]
+        return found + [(label, 5 + index) for index, label in enumerate(EXTRA_VOLUMES) if label in self.extra or label in self.unreadable]
 
-    def wipe(self, label: str) -> None:
-        """Wipes and deletes one partition."""
+    def wipe(self, label: str, leave: str | None = None) -> None:
+        """Wipes one partition, and deletes it unless `leave` says what is left: `empty` or `luks`."""
+        if leave not in (None, "empty", "luks"):
+            raise ValueError("leave is empty or luks")
+        was = label in self.unreadable or (self.state if label == "STATE" else self.ephemeral if label == "EPHEMERAL" else label in self.extra)
+        self._wipe(label)
+        self.unreadable.pop(label, None)
+        if leave is not None and was and label != "META":
+            self.unreadable[label] = "" if leave == "empty" else leave
+
+    def _wipe(self, label: str) -> None:
         if label == "STATE":
             self.state, self.config, self.identity = False, None, None
         elif label == "EPHEMERAL":
@@ -86,5 +96,6 @@ class Storage:
     def format_missing(self) -> None:
         """What a boot with a configuration provisions on an installed disk."""
         self.state = self.ephemeral = True
+        self.unreadable.clear()
         if self.identity is None:
             self.identity = new_identity()

@@ -147,11 +147,14 @@ class World:
                 node.boot.refresh()
 
     def trustd(self, authority: Authority, asker: Node) -> Authority | None:
-        """The signing CA, when a control plane of the same CA runs trustd and can be reached."""
+        """The signing CA, when a control plane of the same CA runs trustd, can be reached, and knows the asker's token."""
         wanted = certificate_pem(authority.certificate)
+        token = asker.boot.active.token if asker.boot is not None and asker.boot.active is not None else ""
         for node in self.configured():
             boot = node.boot
             if boot is None or boot.authority is None or boot.authority.key is None or not self.reachable(node.name, asker.name):
+                continue
+            if boot.active is None or boot.active.token != token:
                 continue
             if boot.services.running("trustd") and certificate_pem(boot.authority.certificate) == wanted:
                 return boot.authority
