@@ -11,7 +11,7 @@ the machine is; past the last gate the drift is applied. The same table judges t
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .._machineconfig.hardware_check import missing_links
 from .._machineconfig.named import host_name, machine_authority
@@ -91,6 +91,15 @@ def _unusable_render(seen: Converging, now: float) -> Found:
     if isinstance(seen.wanted, Unknown):
         return _refuse(seen, "11/render", seen.wanted.reason, seen.wanted.message, seen.wanted.source)
     return _refuse(seen, "11/render", "RenderFailed", "There is no configuration for this machine.", "Look at the cluster's record.")
+
+
+def _foreign(seen: Converging, now: float) -> Found:
+    """A configured node of another authority: its CA was replaced, or another cluster's node has its address."""
+    why = seen.node.message.rstrip(".") if isinstance(seen.node, Unknown) else ""
+    found = _refuse(seen, "11/foreign", "AuthorityMismatch",
+                    f"What answers belongs to another authority ({why}): its CA was rotated, or another cluster's node has this address.",
+                    "Put the node's own CA into the bundle or give its talosconfig; else edit spec.endpoint.")
+    return replace(found, unread=True)
 
 
 def _silent(seen: Converging, now: float) -> Found:
@@ -212,6 +221,8 @@ GATES: tuple[Gate, ...] = (
          lambda seen, now: _refuse(seen, "11/bundle", "SecretsUnavailable",
                                    seen.authority.message if isinstance(seen.authority, Unknown) else "There are no credentials.",
                                    "Give talosconfig, or a secrets bundle that can be read.")),
+    Gate("11/foreign", lambda seen, now: isinstance(seen.node, Unknown) and seen.node.reason == "UnknownAuthority" and not seen.maintained, _foreign,
+         needs=("node",)),
     Gate("11/silent", lambda seen, now: not isinstance(seen.node, Present), _silent, needs=("node",)),
     Gate("11/other-node", lambda seen, now: bool(other_machine(identity_of(seen.machine), _node(seen).identity)),
          lambda seen, now: _refuse(seen, "11/other-node", "EndpointIdentityMismatch",

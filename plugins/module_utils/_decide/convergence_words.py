@@ -40,6 +40,7 @@ class Converging:
     then `expected` is the hash of its bytes, and the node ran and kept these. `authority`: the CA text of the credentials. `node`: the machine itself where it answered
     at one of its addresses, else whatever the address to dial gave. `compared`: Unknown where what the node runs cannot be read.
     `told`: where the Kubernetes Node says the machine is now, '' where it says nothing else. `quorum`: etcd without this machine.
+    `maintained`: what answers there is in maintenance mode.
     `members`: as another control plane lists them. `refused_at_once`: the node would take what is to be sent only with a reboot.
     """
 
@@ -52,6 +53,7 @@ class Converging:
     siblings: tuple[Record, ...] = ()
     node: Observed[ConfiguredNode] | None = None
     compared: Observed[Compared] = field(default_factory=Absent)
+    maintained: bool = False
     told: str = ""
     quorum: Observed[Etcd] | None = None
     members: Observed[tuple[EtcdMember, ...]] | None = None
@@ -97,7 +99,8 @@ class Found:
     """What the observation says of the machine: its Ready condition, and the steps that it calls for.
 
     `soon`: something is under way, so the next look is a follow interval away. `settled`: nothing more happens without a person, or
-    without a change of the world. `silent`: it did not answer. `unread`: nothing was learnt of the node, so nothing of it is written.
+    without a change of the world. `silent`: it did not answer. `unread`: it was not read, though something answers, so it may be in
+    maintenance mode as well.
     """
 
     rule: str

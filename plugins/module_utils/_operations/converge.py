@@ -42,7 +42,8 @@ async def look(around: Surroundings, name: str, effects: Effects, in_silence: Ca
     `in_silence` is asked about a machine that does not answer, with why, before that is written: it may be in maintenance mode (section 12).
     """
     looked, found = await _observed(around, name)
-    if found.silent and in_silence is not None:
+    fell_back = found.silent or found.unread
+    if fell_back and in_silence is not None:
         known = await in_silence(found.message)
         if known is not None:
             return known
@@ -54,7 +55,7 @@ async def look(around: Surroundings, name: str, effects: Effects, in_silence: Ca
     plan = Plan(found.steps, found.refusals, found.warnings)
     timing = around.timing
     return Round(name, cluster_of(machine), plan, row, timing.follow if found.soon else timing.reread, found.settled, silent=found.silent,
-                 fell_back=found.silent, held=bool(found.refusals), carry=looked, differences=looked.shown)
+                 fell_back=fell_back, held=bool(found.refusals), carry=looked, differences=looked.shown)
 
 
 async def _observed(around: Surroundings, name: str) -> tuple[Looked, Found]:

@@ -139,8 +139,14 @@ async def _at_its_addresses(around: Surroundings, looked: Looked, endpoint: Endp
             found = await _at(around, looked, other)
             if _is_own(looked, found):
                 return _with(around, looked, found)
-    looked = replace(looked, seen=replace(looked.seen, told=str(told[0]) if told else ""))
+    maintained = isinstance(first, Unknown) and first.reason == "UnknownAuthority" and await _in_maintenance(around, endpoint)
+    looked = replace(looked, seen=replace(looked.seen, told=str(told[0]) if told else "", maintained=maintained))
     return _with(around, looked, first)
+
+
+async def _in_maintenance(around: Surroundings, endpoint: Endpoint) -> bool:
+    """A TLS error never decides that (section 5): whether a node asks for a client certificate does."""
+    return (await around.ports.nodes.probe(endpoint, around.timing.maintenance_probe)).kind == "Maintenance"
 
 
 def _kubernetes(around: Surroundings, looked: Looked) -> Observed[NodePlace]:

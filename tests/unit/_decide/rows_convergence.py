@@ -31,6 +31,7 @@ class Row:
 
 
 SILENT = Unknown("TimedOut", "10.0.0.1:50000 gives no answer.")
+FOREIGN = Unknown("UnknownAuthority", "10.0.0.1:50000 shows a certificate of another authority.")
 MEMBERS = tuple(EtcdMember(str(number), f"cp{number}", (f"https://10.0.0.{number}:2380",)) for number in (1, 2, 3))
 PENDING = {"approvalState": "pending"}
 
@@ -90,6 +91,8 @@ CONVERGENCE: tuple[Row, ...] = (
     Row("11/silent-while-it-reboots", "11/silent", lambda: silent(300, cluster_status=case.disruption(age=300)), "NodeRebooting"),
     Row("11/silent-long-after-its-reboot", "11/silent", lambda: silent(700, cluster_status=case.disruption(age=700)), "NodeUnreachable"),
     Row("11/silent-while-another-reboots", "11/silent", lambda: silent(300, cluster_status=case.disruption("m2")), "NodeUnreachable"),
+    Row("11/rotated-away", "11/foreign", lambda: replace(silent(), node=FOREIGN), "AuthorityMismatch", "AuthorityMismatch"),
+    Row("11/in-maintenance-mode", "11/silent", lambda: replace(silent(), node=FOREIGN, maintained=True), "CurrentConfigUnavailable"),
     Row("11/other-machine-answers", "11/other-node", lambda: case.with_node(case.case(change=case.sysctl), identity=w.identity(9)),
         "EndpointIdentityMismatch", "EndpointIdentityMismatch"),
     Row("11/another-network-card", "11/converged", lambda: case.with_node(case.case(), identity=Identity(w.uuid(1), "SER-1", ("00:1c:42:00:00:77",))),

@@ -72,7 +72,8 @@ SENTENCES: tuple[Sentence, ...] = (
     _s(11, "Nothing is sent to a node that is on its way down, upgrading or installing.", "11/resetting", "11/upgrading-and-drifted",
        "11/installing-and-drifted", "11/booting-and-drifted", "11/booting", "11/upgrading", "11/on-its-way-down", "11/reinstalling"),
     _s(11, "CAs that the node accepts beside its own and the render does not have are a rotation under way (`CARotation`); every other CA, key or token that "
-       "differs, also in what is staged, is `AuthorityMismatch`.", "11/rotating", "11/rotated", "11/rotated-in-what-is-staged",
+       "differs, also in what is staged, is `AuthorityMismatch`, and so is a configured node whose API does not know our authority.", "11/rotated-away",
+       "11/in-maintenance-mode", "11/rotating", "11/rotated", "11/rotated-in-what-is-staged",
        "11/rotated-and-accepting", "11/rotated-and-report"),
     _s(11, "A control plane restarts only while etcd keeps its quorum without it, and what cannot be told blocks; the only member of an etcd may restart.",
        "11/quorum-at-risk", "11/quorum-unknown", "11/quorum-while-one-learns",

@@ -23,7 +23,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.credentials imp
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import CheckModeWrite, Failure, TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._model.identity import Identity
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import (
-    ApplyReply, Certificate, Endpoint, EtcdMember, EtcdStatus, NodeFacts, ServiceState, StageReading,
+    ApplyReply, Certificate, Endpoint, EtcdMember, EtcdStatus, NodeFacts, Probe, ServiceState, StageReading,
 )
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Present
 from ansible_collections.ichor.talos.plugins.module_utils._model.ports import Actor, LeaseView, Ports
@@ -54,6 +54,9 @@ class Node:
     control_plane: bool = False
     leader: str = "1"
     silent: bool = False
+    #: Its API has another CA than the bundle; or it is in maintenance mode.
+    foreign: bool = False
+    maintained: bool = False
     #: Raised by the next apply or reboot, before and after it took effect.
     refuse: list[TalosError] = field(default_factory=list)
     lose: list[TalosError] = field(default_factory=list)
@@ -166,7 +169,14 @@ class Nodes:
         node = self.world.nodes.get(endpoint)
         if node is None or node.silent:
             raise TalosError("TimedOut", f"{endpoint} gives no answer.", "Look at it.")
+        if node.foreign or node.maintained:
+            raise TalosError("UnknownAuthority", f"{endpoint} shows a certificate of another authority.", "Give the right talosconfig.")
         yield Session(self.world, node, endpoint, self.check)
+
+    async def probe(self, endpoint: Endpoint, timeout: float) -> Probe:
+        self.world.call(f"probe {endpoint}")
+        node = self.world.nodes[endpoint]
+        return Probe(endpoint, "Maintenance" if node.maintained else "AlreadyConfigured")
 
     async def close(self) -> None:
         return None

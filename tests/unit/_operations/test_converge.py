@@ -142,6 +142,17 @@ def test_keys_that_differ_in_what_is_staged_stop_as_well(world: World) -> None:
     assert world.look("w1").row.reason == "AuthorityMismatch" and not world.sent
 
 
+def test_a_node_whose_own_ca_was_rotated_is_told_as_that_and_asked_whether_it_fell_back(world: World) -> None:
+    node = world.joined("w1", 1)
+    node.foreign = True
+    found = world.look("w1")
+    assert (found.row.reason, found.silent, found.fell_back, found.held, found.settled) == ("AuthorityMismatch", False, True, True, True)
+    assert world.condition("w1", "NodeReachable") is None and not world.sent
+    node.foreign, node.maintained = False, True
+    found = world.look("w1")
+    assert (found.row.reason, found.silent, found.fell_back) == ("CurrentConfigUnavailable", True, True)
+
+
 def test_cas_that_a_node_accepts_beside_its_own_say_that_a_rotation_is_under_way(world: World) -> None:
     node = world.joined("w1", 1)
     node.active = with_sysctl(accepting(node.active, world.authority))

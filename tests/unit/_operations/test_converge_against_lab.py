@@ -7,11 +7,15 @@
 from __future__ import annotations
 
 import asyncio
+import datetime
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.authorities import make_bundle
+from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.secrets import encode, read_bundle
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import CheckModeWrite
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import Json
 from ansible_collections.ichor.talos.plugins.module_utils._operations import converge
@@ -196,5 +200,25 @@ def test_three_control_planes_restart_one_after_the_other(lab: Lab, tmp_path: Pa
         assert writes(lab, mark) == {"ApplyConfiguration": 3, "Reboot": 3}
         rebooted = [name for name, action, dummy in ran.done if action == "Reboot"]
         assert sorted(rebooted) == ["cp1", "cp2", "cp3"]
+
+    asyncio.run(scenario())
+
+
+def test_a_control_plane_whose_own_ca_was_rotated_by_hand_gets_nothing(lab: Lab, tmp_path: Path) -> None:
+    cluster = LabCluster(lab, tmp_path, "v1.13.9", 69)
+    other = make_bundle(datetime.datetime.now(datetime.timezone.utc), os.urandom).os
+    own = read_bundle(cluster.text).os
+
+    def rotated(config: bytes) -> bytes:
+        for old, new in ((own.crt, other.crt), (own.key, other.key)):
+            config = config.replace(encode(old).encode(), encode(new).encode())
+        return sysctl(config)
+
+    async def scenario() -> None:
+        await cluster.provision("cp1", 1, "controlplane", first=True)
+        await cluster.by_hand("cp1", rotated)
+        mark = lab.mark()
+        ran = await cluster.run("cp1")
+        assert ran.last["cp1"].row.reason == "AuthorityMismatch" and writes(lab, mark) == {} and not ran.last["cp1"].silent
 
     asyncio.run(scenario())
