@@ -224,7 +224,7 @@ def _fingerprint(case: Case) -> Refusal | None:
             f"The node at {case.node.endpoint} shows {shown.fingerprint} (valid from {moment(shown.not_before)}), not the fingerprint {named} that was named; "
             f"recorded is {case.pin or 'none'}{_read_at(case)}. The identity is {'equal' if _identity(case) is None else 'another'}. "
             "Talos issues a new certificate every 12 hours by itself."),
-            f"When you trust this one, approve with fingerprint: {shown.fingerprint}")
+            f"Compare it with the machine's console; when it is the one there, approve with fingerprint: {shown.fingerprint}")
     if case.pin and case.pin != named:
         return _refuse(case, "7/fingerprint", "FingerprintMismatch", f"The node is silent, and recorded is {case.pin}{_read_at(case)}, not the "
                                                                      f"fingerprint {named} that was named.",
