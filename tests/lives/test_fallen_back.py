@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Machines of a running cluster that lose their disk, or look like it: check, run, check, run (design section 12)."""
+"""Machines of a running cluster that lose their disk, or look like it, on real etcd: check, run, check, run (design section 12)."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from tests.crash.boundaries import AFTER, CALL
 from tests.lab.control import Lab
 from tests.lives.running_cluster import LONGEST, QUICK, Cluster, steps, writes
 from tests.nursery.client import Nursery
+from tests.parts.build import build
 from tests.scenarios.playing import network_of
 
 # The tests share one cluster, and each leaves it running; each can also run alone.
@@ -27,7 +28,7 @@ REMOVAL, SEND = "EtcdRemoveMemberByID", "ApplyConfiguration"
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with Lab.start({"nodes": {}}, speed=20.0) as lab, Nursery() as nursery:
+    with Lab.start({"nodes": {}}, speed=20.0, etcd=str(build("etcd-3.6"))) as lab, Nursery() as nursery:
         yield Cluster(lab, nursery, Path(tmp_path_factory.mktemp("running")), NETWORK).create()
 
 
