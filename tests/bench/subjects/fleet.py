@@ -1,7 +1,10 @@
 # Copyright (c) Ichor contributors
 # GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Prepares a fleet: a store with a cluster, one approved control plane and workers, each sent its rendered configuration. Prints how many took it."""
+"""Prepares a fleet: a store with a cluster, one control plane and workers, each of which runs what its record says. Prints how many took it.
+
+It sends by itself what the product renders, since what counts is the reading afterwards.
+"""
 
 from __future__ import annotations
 
@@ -12,16 +15,17 @@ import sys
 import time
 from pathlib import Path
 
+from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.render import RenderInput, render
+from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.secrets import read_bundle
 from ansible_collections.ichor.talos.plugins.module_utils._model.dialling import DialRules
-from ansible_collections.ichor.talos.plugins.module_utils._model.ports import Actor, Ports
-from ansible_collections.ichor.talos.plugins.module_utils._model.plan import Plan
+from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Endpoint
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import CLUSTER, MACHINE, Record
-from ansible_collections.ichor.talos.plugins.module_utils._model.timing import Timing
-from ansible_collections.ichor.talos.plugins.module_utils._node.issue import credentials_from_bundle
 from ansible_collections.ichor.talos.plugins.module_utils._node.nodes import TalosNodes
-from ansible_collections.ichor.talos.plugins.module_utils._operations.maintenance_apply import Request, run
-from ansible_collections.ichor.talos.plugins.module_utils._operations.provisioning_reads import Job
 from ansible_collections.ichor.talos.plugins.module_utils._store.opening import open_store
+
+THEN = "2026-01-01T00:00:00Z"
+SPEC = {"talosVersion": "v1.13.9", "kubernetesVersion": "v1.35.0", "endpoint": "https://10.9.9.9:6443", "secretsRef": {"name": "prod"},
+        "controlPlane": {"count": 3}}
 
 
 class Clock:
@@ -37,42 +41,42 @@ class Clock:
         await asyncio.sleep(seconds)
 
 
-def quiet(line: str) -> None:
-    """Nobody looks."""
+def specs(machines: list[dict[str, str]]) -> list[dict[str, object]]:
+    return [{
+        "clusterRef": "prod", "identity": {"uuid": machine["uuid"], "serial": machine["serial"], "macs": [machine["mac"]]},
+        "endpoint": machine["address"], "approvalState": "approved", "approvedBy": "bench", "approvedVia": "bench", "approvedAt": THEN,
+        "role": "worker" if machine is not machines[0] else "controlplane", "hostname": machine["name"], "install": {"disk": "/dev/sda"}}
+        for machine in machines]
 
 
-def granted(plan: Plan) -> Plan:
-    return plan
-
-
-async def send(plan: dict[str, str], machines: list[dict[str, str]]) -> int:
-    clock = Clock()
-    store = open_store(plan["store"], clock=clock, create=True)
-    secrets = Path(plan["store"]) / "secrets"
+async def prepare(folder: Path, machines: list[dict[str, str]]) -> int:
+    store = open_store(str(folder), clock=Clock(), create=True)
+    secrets = folder / "secrets"
     secrets.mkdir(mode=0o700)
     shutil.copy("tests/vectors/secrets.yaml", secrets / "prod.yaml")
     (secrets / "prod.yaml").chmod(0o600)
-    store.create(Record(CLUSTER, "prod", {"talosVersion": "v1.13.9", "kubernetesVersion": "v1.35.0", "endpoint": "https://10.9.9.9:6443",
-                                          "secretsRef": {"name": "prod"}, "controlPlane": {"count": 3}}))
-    for machine in machines:
-        store.create(Record(MACHINE, machine["name"], {
-            "clusterRef": "prod", "identity": {"uuid": machine["uuid"], "serial": machine["serial"], "macs": [machine["mac"]]},
-            "endpoint": machine["address"], "approvalState": "approved", "approvedBy": "bench", "approvedVia": "bench",
-            "approvedAt": "2026-01-01T00:00:00Z",
-            "role": "worker" if machine is not machines[0] else "controlplane", "hostname": machine["name"], "install": {"disk": "/dev/sda"},
-        }, {"stage": "maintenance", "maintenanceFingerprint": machine["fingerprint"], "maintenanceFingerprintAt": "2026-01-01T00:00:00Z"}))
+    bundle = read_bundle((secrets / "prod.yaml").read_bytes())
+    store.create(Record(CLUSTER, "prod", SPEC))
     nodes = TalosNodes(rules=(DialRules(allow_loopback=True),))
-    credentials = credentials_from_bundle((secrets / "prod.yaml").read_bytes(), now=time.time())
-    ports = Ports(nodes, store, clock, quiet, Actor("bench", "bench"), holder="bench", credentials=lambda cluster, bundle: credentials)
-    outcome = await run(Request(tuple(Job(machine["name"], render=True) for machine in machines), single=False, timing=Timing(settle=0.1),
-                                allow_loopback=True), ports, granted)
+    limit = asyncio.Semaphore(16)
+
+    async def one(machine: dict[str, str], spec: dict[str, object]) -> int:
+        rendered = render(RenderInput("prod", SPEC, machine["name"], spec, bundle))
+        async with limit, nodes.maintenance(Endpoint(machine["address"], 50000), machine["fingerprint"]) as session:
+            await session.apply(rendered.text.encode(), "AUTO")
+        store.create(Record(MACHINE, machine["name"], spec, {
+            "stage": "running", "maintenanceFingerprint": machine["fingerprint"], "maintenanceFingerprintAt": THEN, "configStoredAt": THEN,
+            "storedConfigHash": rendered.sha256, "appliedConfigHash": rendered.sha256}))
+        return 1
+
+    sent = sum(await asyncio.gather(*(one(machine, spec) for machine, spec in zip(machines, specs(machines), strict=True))))
     await nodes.close()
-    return len(outcome.executed)
+    return sent
 
 
 def main() -> None:
     plan = json.load(sys.stdin)
-    print(json.dumps({"sent": asyncio.run(send(plan, plan["machines"]))}))
+    print(json.dumps({"sent": asyncio.run(prepare(Path(plan["store"]), plan["machines"]))}))
 
 
 main()
