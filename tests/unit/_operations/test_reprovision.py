@@ -434,3 +434,35 @@ def test_a_control_plane_that_trust_armed_again_has_its_stale_member_removed_bef
     assert world.removed == [f"{1:016x}"] and world.accepted == ["cp1"] and not world.unpinned
     assert world.trace.index("etcd_remove_member cp2") < world.trace.index("apply cp1")
     assert [event.reason for event in world.store.written] == ["StaleEtcdMemberRemoved", "ConfigApplied"]
+
+
+@pytest.mark.parametrize("name", ["w9", "cp1"])
+@pytest.mark.parametrize("change", ["leaf", "machine", "state"])
+def test_whatever_changes_at_any_moment_nothing_goes_to_another_one(name: str, change: str) -> None:
+    def fresh() -> tuple[w.World, w.Node, Endpoint]:
+        world = f.worker()[0] if name == "w9" else f.planes()
+        endpoint = Endpoint("10.0.0.9" if name == "w9" else "10.0.0.1")
+        return world, world.nodes[endpoint], endpoint
+
+    reference = fresh()[0]
+    f.Life(reference, name).run()
+    last = max(number for number, what in enumerate(reference.trace, 1) if what == f"facts {name}")
+    for number in range(1, len(reference.trace) + 1):
+        world, node, endpoint = fresh()
+
+        def disturb(count: int, what: str, number: int = number, node: w.Node = node, world: w.World = world, endpoint: Endpoint = endpoint) -> None:
+            if count != number:
+                return
+            if change == "leaf":
+                node.certificate = w.certificate("new")
+            elif change == "state":
+                node.partitions = f.NOT_WIPED
+            else:
+                world.nodes[endpoint] = w.Node("stranger", w.identity(77), certificate=node.certificate, etcd=node.etcd)
+
+        world.hook = disturb
+        f.Life(world, name).run(8)
+        assert not world.unpinned and "stranger" not in [entry[0] for entry in world.received], reference.trace[number - 1]
+        assert len(world.received) <= 1 and len(world.accepted) <= 1, reference.trace[number - 1]
+        if change == "state" and number <= last:
+            assert not world.received, reference.trace[number - 1]
