@@ -142,6 +142,15 @@ def unread(facts: Observed[NodeFacts]) -> bool:
     return isinstance(facts, Unknown) and facts.reason in ("SecretsUnavailable", "UnknownAuthority", "CredentialsExpired", "CredentialsInvalid")
 
 
+def _fell_back(case: _Case) -> Doing | None:
+    """A converged machine is never asked without authentication for a person (section 9): what the controller saw is what there is."""
+    provisioned = condition_of(case.machine, "Provisioned")
+    if case.node is not None or provisioned is None or provisioned.status != "False" or text_at(case.machine.status, "stage") != "maintenance":
+        return None
+    return Doing(f"It had joined, and was in maintenance mode when it was last looked at: {provisioned.message or provisioned.reason}",
+                 provisioned.last_transition_time, "what the message says", "Let talos_controller go on, and do what the message asks for.")
+
+
 def _unread(case: _Case) -> Doing | None:
     facts = case.now.facts
     if not unread(facts) or not isinstance(facts, Unknown):
@@ -172,7 +181,7 @@ def _running(case: _Case) -> Doing | None:
 
 #: The first row that has something to say says it.
 ROWS: tuple[Callable[[_Case], Doing | None], ...] = (
-    _rejected, _twin, _pending, _lost, _other, _held, _never_sent, _joining, _unread, _silent, _running,
+    _rejected, _twin, _pending, _lost, _other, _held, _never_sent, _joining, _fell_back, _unread, _silent, _running,
 )
 
 
