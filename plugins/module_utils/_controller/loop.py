@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Coroutine
 from dataclasses import dataclass, replace
 
-from .._decide.turns import next_step
+from .._decide.turns import next_step, waits_for_others
 from .._model.errors import TalosError
 from .._model.outcome import MachineRow
 from .._model.plan import Plan, Refusal, Step, Target
@@ -71,6 +71,10 @@ class Loop:
         self._first: set[str] = set()
         self._planned = False
         self._stale = False
+        self._turned: dict[str, tuple[Step, ...]] = {}
+        #: When each subject was last looked at, and when anything last changed.
+        self._seen: dict[str, float] = {}
+        self._moved = self._clock.monotonic()
         self._landed: deque[_Landed] = deque()
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._acting: set[str] = set()
@@ -121,9 +125,18 @@ class Loop:
             return ""
         if self._ports.check:
             return PLANNED
-        if self._request.until_settled and not self.state.unsettled:
+        if self._request.until_settled and all(self._stuck(name) for name in self.state.unsettled):
             return SETTLED
         return "" if len(self.due) else PASSES
+
+    def _stuck(self, name: str) -> bool:
+        """Whether a machine waits for others on which nothing happens any more: then it waits for a person, too."""
+        return self._seen.get(name, 0.0) > self._moved and waits_for_others(self.steps(name), name)
+
+    def steps(self, name: str) -> tuple[Step, ...]:
+        """What a machine's last look called for, with what it waits for in its turn."""
+        looked = self.state.looked.get(name)
+        return self._turned.get(name, looked.round.plan.steps if looked is not None else ())
 
     async def _sleep(self, now: float) -> None:
         due = self.due.next()
@@ -166,6 +179,8 @@ class Loop:
     def _forget(self, name: str) -> None:
         self.due.drop(name)
         self.looks.pop(name, None)
+        self._turned.pop(name, None)
+        self._seen.pop(name, None)
         self.state.forget(name)
 
     # -- tasks ---------------------------------------------------------------------------------------------------------
@@ -267,6 +282,10 @@ class Loop:
         if looked is None:
             return
         self.looks[name] = self.looks.get(name, 0) + 1
+        self._seen[name] = self._clock.monotonic()
+        before = self.state.looked.get(name)
+        if before is None or _gist(before.round) != _gist(looked.round):
+            self._moved = self._seen[name]
         if self.state.take(name, looked):
             moved.add(looked.round.cluster)
         changed.add(name)
@@ -301,6 +320,7 @@ class Loop:
             return
         self._world.note(name)
         if landed.acted:
+            self._moved = now
             self.state.unsettled.add(name)
             self.state.rows[name] = reconcile.row_now(self._world.around, looked.round)
         elif landed.refusal is not None:
@@ -320,6 +340,9 @@ class Loop:
         for cluster in sorted(moved):
             if self.state.wanting(cluster):
                 turns.update(self.state.steps(cluster, self._world.cluster(cluster), lambda step: self._may(step, now)))
+        for name in changed:
+            self._turned.pop(name, None)
+        self._turned.update(turns)
         for name in sorted(changed | turns.keys()):
             looked = self.state.looked.get(name)
             if looked is None or name in self._busy:
@@ -339,6 +362,11 @@ class Loop:
 
     def _may(self, step: Step, now: float) -> bool:
         return step in self.granted and not self.granted.rests(step, now)
+
+
+def _gist(found: Round) -> tuple[object, ...]:
+    """What of a look tells that something happened."""
+    return found.row.stage, found.row.reason, found.settled, tuple((step.id, step.waits_for) for step in found.plan.steps)
 
 
 async def _of_another_kind(around: object, found: Round, step: Step, effects: Effects) -> Acted:

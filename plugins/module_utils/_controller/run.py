@@ -73,8 +73,7 @@ def _waiting(loop: Loop, end: str) -> tuple[str, ...]:
     told = []
     for name in sorted(state.unsettled):
         row = state.rows.get(name)
-        waits = [wait.what for looked in (state.looked.get(name),) if looked is not None for step in looked.round.plan.steps[:1]
-                 for wait in step.waits_for]
+        waits = [f"{wait.target}: {wait.what}" if wait.target else wait.what for step in loop.steps(name)[:1] for wait in step.waits_for]
         told.append(f"{name}: {'; '.join(waits) or (row.message if row is not None else '') or 'its next look'}")
     told += [f"{step.target}: {step.action} is not in the saved plan; save the present plan, read it, and run that" for step in loop.granted.withheld]
     return tuple(told)

@@ -36,7 +36,7 @@ class State:
         self._joining: dict[str, set[str]] = {}
 
     def take(self, name: str, looked: Looked) -> bool:
-        """A look came back. Whether it may have changed whose turn it is in its cluster."""
+        """A look came back. Whether it may have changed whose turn it is in its cluster: somebody has to be waiting for that."""
         found = looked.round
         if not found.plan.steps and not is_discovery(name):
             # What only `act` needs is let go; of a thousand machines that would be much.
@@ -51,7 +51,7 @@ class State:
         wants = any(step.locked for step in found.plan.steps)
         joins = looked.joining and looked.control_plane
         wanting, joining = self._wanting.setdefault(found.cluster, set()), self._joining.setdefault(found.cluster, set())
-        moved = wants or joins or name in wanting or name in joining
+        moved = wants or bool(wanting)
         (wanting.add if wants else wanting.discard)(name)
         (joining.add if joins else joining.discard)(name)
         return moved

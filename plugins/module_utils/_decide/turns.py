@@ -19,6 +19,9 @@ from .lock import disruption_of
 from .provisioning_words import ApplyConfig
 
 
+_READY = " is Ready"
+
+
 @dataclass(frozen=True)
 class Turn:
     """The steps that one machine's observation calls for, in order."""
@@ -66,7 +69,13 @@ def in_turn(turns: Sequence[Turn], cluster: Record | None, joining: Collection[s
 def _waiting(step: Step, first: Sequence[str]) -> Step:
     """The step after these machines; one that it waits for already is named once."""
     known = {wait.target for wait in step.waits_for}
-    return replace(step, waits_for=(*step.waits_for, *(Wait(f"{name} is Ready") for name in first if name not in known)))
+    return replace(step, waits_for=(*step.waits_for, *(Wait(f"{name}{_READY}") for name in first if name not in known)))
+
+
+def waits_for_others(steps: Sequence[Step], machine: str) -> bool:
+    """Whether the machine's next step waits for other machines and for nothing else: it goes on when one of them does."""
+    return bool(steps) and bool(steps[0].waits_for) and all(
+        wait.what.endswith(_READY) if not wait.target else wait.target != machine for wait in steps[0].waits_for)
 
 
 def next_step(steps: Sequence[Step]) -> Step | None:

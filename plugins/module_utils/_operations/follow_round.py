@@ -12,8 +12,10 @@ from __future__ import annotations
 from .._decide.approved import has_converged
 from .._decide.following import is_settled
 from .._model.machine import cluster_of
+from .._model.moments import seconds_of
 from .._model.outcome import MachineRow
 from .._model.plan import Plan, Refusal
+from .._model.records import Record, text_at
 from .followed import look_by_record
 from .machine_effects import Effects
 from .provisioning_reads import Surroundings
@@ -30,4 +32,11 @@ async def look(around: Surroundings, name: str, effects: Effects) -> Round:
     settled = life.wrong or is_settled(life, machine, False) and not joins
     row = MachineRow(name, cluster_of(machine), life.stage, life.joined and not life.wrong, life.reason, life.message)
     again = 0.0 if joins else timing.reread if life.wrong or has_converged(machine) else timing.follow
-    return Round(name, cluster_of(machine), Plan(refusals=refusals), row, again, settled, life.silent, held=bool(refusals), carry=seen)
+    return Round(name, cluster_of(machine), Plan(refusals=refusals), row, again, settled, life.silent and _overdue(around, machine),
+                 held=bool(refusals), carry=seen)
+
+
+def _overdue(around: Surroundings, machine: Record) -> bool:
+    """Whether its silence is more than that of an install: it may be stuck, or it had joined."""
+    began = seconds_of(text_at(machine.status, "configStoredAt"))
+    return has_converged(machine) or began is None or around.ports.clock.now() - began >= around.timing.follow_stuck

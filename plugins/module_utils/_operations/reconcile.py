@@ -10,12 +10,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from .._decide.approved import has_converged, is_followed
+from .._decide.lock import disruption_of
 from .._model.approval import approval_state, status_lost
 from .._model.errors import TalosError
 from .._model.machine import cluster_of
 from .._model.outcome import MachineRow
 from .._model.plan import Plan, Refusal, Step
-from .._model.records import MACHINE, Record, condition_of, text_at
+from .._model.records import CLUSTER, MACHINE, Record, condition_of, text_at
 from . import converge, follow_round, provision_round, reprovision
 from .machine_effects import Effects
 from .provisioning_reads import Surroundings
@@ -62,7 +63,16 @@ async def look(around: Surroundings, name: str, effects: Effects) -> Looked:
         refusal = Refusal(view.target, error.reason, error.message, error.hint, "9/look")
         effects.refused(machine, refusal)
         return Looked(_failed(around, machine, refusal), _nothing, control_plane)
-    return replace(looked, control_plane=control_plane, joining=phase == FOLLOW and not looked.round.row.ready)
+    return replace(looked, round=_disrupted(around, looked.round), control_plane=control_plane,
+                   joining=phase == FOLLOW and not looked.round.row.ready)
+
+
+def _disrupted(around: Surroundings, found: Round) -> Round:
+    """While its own disruption stands open a machine that answers is not settled, and is looked at again soon (section 13)."""
+    disruption = disruption_of(need_store(around.ports).get(CLUSTER, found.cluster) if found.cluster else None)
+    if disruption is None or disruption.machine != found.name or found.silent or around.ports.check:
+        return found
+    return replace(found, settled=False, requeue_after=min(found.requeue_after, around.timing.follow))
 
 
 async def _of_phase(around: Surroundings, name: str, phase: str, effects: Effects) -> Looked:

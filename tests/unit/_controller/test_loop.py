@@ -240,3 +240,32 @@ def test_told_to_stop_it_ends_with_every_record_consistent(at: str) -> None:
     fleet.clock.time += 200
     fleet.reconcile(passes=3)
     assert sorted(fleet.accepted) == ["cp-1", "w-2"], "each was accepted once, whatever was under way"
+
+
+def test_a_control_plane_that_never_joins_holds_the_next_and_a_run_ends_all_the_same() -> None:
+    fleet = Fleet(bootstrapped=True)
+    fleet.runs("cp-1", 1, "controlplane")
+    for number in (2, 3):
+        fleet.waits(f"cp-{number}", number, "controlplane")
+
+    def dies(count: int, what: str) -> None:
+        fleet.nodes[Endpoint("10.0.0.2")].mode = "closed" if "cp-2" in fleet.accepted else "maintenance"
+
+    fleet.hook = dies
+    outcome = fleet.reconcile(until_settled=True, max_runtime=2000.0)
+    assert fleet.accepted == ["cp-2"] and outcome.extra["ended"] == "time"
+    assert any(line.startswith("cp-3: cp-2") for line in outcome.waiting_for), outcome.waiting_for
+    assert any("It may be stuck" in line for line in outcome.waiting_for)
+
+
+def test_who_waits_for_a_dead_one_waits_for_a_person() -> None:
+    fleet = Fleet(bootstrapped=True)
+    for number in (1, 2):
+        fleet.runs(f"cp-{number}", number, "controlplane")
+    fleet.waits("cp-3", 3, "controlplane")
+    fleet.nodes[Endpoint("10.0.0.2")].mode = "closed"
+    open_one = {"machine": "cp-2", "step": "reboot", "time": "2023-11-14T22:00:00Z", "bootID": "boot-1"}
+    fleet.store.put(replace(fleet.cluster(), status={**fleet.cluster().status, "disruption": open_one}))
+    outcome = fleet.reconcile(until_settled=True, max_runtime=3000.0)
+    assert outcome.extra["ended"] == "settled" and fleet.clock.time - w.START < 600 and not fleet.received
+    assert outcome.unreachable == ("cp-2",) and [line for line in outcome.waiting_for if line.startswith("cp-3: ") and "cp-2" in line]

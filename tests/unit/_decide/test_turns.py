@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from ansible_collections.ichor.talos.plugins.module_utils._decide.provisioning_words import ApplyConfig
-from ansible_collections.ichor.talos.plugins.module_utils._decide.turns import Turn, in_turn, next_step, plan_order
+from ansible_collections.ichor.talos.plugins.module_utils._decide.turns import Turn, in_turn, next_step, plan_order, waits_for_others
 from ansible_collections.ichor.talos.plugins.module_utils._model.plan import Step, Target, Wait
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import Record
 from tests.unit._operations import world as w
@@ -86,6 +86,14 @@ def test_etcd_takes_one_new_member_at_a_time() -> None:
 def test_a_machine_that_a_step_waits_for_already_is_named_once() -> None:
     turn = Turn("cp-1", True, (reboot("cp-1", Wait("a voter", target="cp-2")),))
     assert waits(in_turn([turn], cluster("cp-2"))) == {"cp-1": ["a voter"]}
+
+
+@pytest.mark.parametrize(("step", "others"), [
+    (reboot("a"), False), (reboot("a", Wait("b is Ready")), True), (reboot("a", Wait("a second reading", target="a")), False),
+    (reboot("a", Wait("a voter", target="b"), Wait("b is Ready")), True), (reboot("a", Wait("b is Ready"), Wait("a second reading", target="a")), False)])
+def test_who_waits_for_others_alone(step: Reboot, others: bool) -> None:
+    assert waits_for_others((step,), "a") is others
+    assert not waits_for_others((), "a")
 
 
 def test_only_the_first_step_may_go() -> None:
