@@ -36,9 +36,9 @@ class ConfiguredNode:
 class Converging:
     """One observation of one machine. A reading that is None was not made yet; the decision asks for it.
 
-    `wanted`: the render, or why there is none; None where it need not be made, since its inputs are those of what was applied last:
-    then `expected` is the hash of its bytes, and the node ran and kept these. `authority`: the CA text of the credentials. `node`: the machine itself where it answered
-    at one of its addresses, else whatever the address to dial gave. `compared`: Unknown where what the node runs cannot be read.
+    `wanted`: the render, or why there is none; None where it need not be made, since its inputs are those of what was applied last: then
+    `expected` is the hash of its bytes. `authority`: the CA text of the credentials. `node`: the machine itself where it answered at one
+    of its addresses, else whatever the address to dial gave. `compared`: Unknown where what the node runs cannot be read.
     `told`: where the Kubernetes Node says the machine is now, '' where it says nothing else. `quorum`: etcd without this machine.
     `maintained`: what answers there is in maintenance mode.
     `members`: as another control plane lists them. `refused_at_once`: the node would take what is to be sent only with a reboot.

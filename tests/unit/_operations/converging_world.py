@@ -148,7 +148,7 @@ class Session:
         self._world.sent.append((node.name, "REBOOT", b""))
         if not self._world.ignore_reboot:
             node.silent = True
-            self._world.back_at[node.name] = self._world.clock.now() + 40
+            self._world.back_at[node.name] = self._world.clock.now() + self._world.down_for()
             self._world.most_down = max(self._world.most_down, sum(other.silent for other in self._world.nodes.values()))
         if node.lose:
             raise node.lose.pop(0)
@@ -206,6 +206,9 @@ class World:
         self.times: list[tuple[float, str]] = []
         self.on_apply: Callable[[Node], object] = lambda node: None
         self.ignore_reboot = False
+        self.down_for: Callable[[], float] = lambda: 40.0
+        #: What becomes of a node when it is up again.
+        self.on_boot: Callable[[Node], object] = lambda node: None
         self.lose_lease = False
         #: Called with the number of each call to a node and of each write to the store before it is made, and of each write after it.
         self.hook: Callable[[int, str], None] = lambda number, what: None
@@ -241,6 +244,7 @@ class World:
             if node.name in self.back_at and self.clock.now() >= self.back_at[node.name]:
                 del self.back_at[node.name]
                 node.restart()
+                self.on_boot(node)
 
     def members(self) -> tuple[EtcdMember, ...]:
         return tuple(EtcdMember(node.name, node.name, (f"https://{at.host}:2380",)) for at, node in self.nodes.items() if node.control_plane)
@@ -297,13 +301,13 @@ class World:
     def act(self, found: Round, around: Surroundings) -> Acted:
         return asyncio.run(converge.act(around, found, found.plan.steps[0], Effects(around.ports)))
 
-    def ports(self, check: bool = False) -> Ports:
-        return Ports(Nodes(self, check), self.store, self.clock, self.lines.append, Actor("ann", "login"), check, "run-1",  # type: ignore[arg-type]
+    def ports(self, check: bool = False, holder: str = "run-1") -> Ports:
+        return Ports(Nodes(self, check), self.store, self.clock, self.lines.append, Actor("ann", "login"), check, holder,  # type: ignore[arg-type]
                      lambda cluster, bundle: Credentials(self.authority, "certificate", "key", "test"),
                      whereabouts=self.whereabouts)  # type: ignore[arg-type]
 
-    def around(self, check: bool = False, allow_reboot: bool = True) -> Surroundings:
-        return Surroundings(self.ports(check), Timing(), renderer=Renderer(self.store), allow_reboot=allow_reboot)
+    def around(self, check: bool = False, allow_reboot: bool = True, holder: str = "run-1") -> Surroundings:
+        return Surroundings(self.ports(check, holder), Timing(), renderer=Renderer(self.store), allow_reboot=allow_reboot)
 
     def look(self, name: str, *, check: bool = False, allow_reboot: bool = True, around: Surroundings | None = None) -> Round:
         around = around or self.around(check, allow_reboot)
