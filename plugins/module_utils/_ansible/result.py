@@ -24,6 +24,8 @@ LARGEST_RESULT = 500_000
 #: What is left out first when a result is too large; the rest is small or needed.
 _EXPENDABLE = ("diff", "events", "transitions")
 _LISTED = 200
+#: How many refusals of one operation its message tells.
+_TOLD = 10
 _REASONS = {"blocked": "BlockedMachines", "unreachable": "UnreachableMachines", "drift": "DriftFound"}
 _WORDS = {"blocked": "Blocked", "unreachable": "Out of reach", "drift": "Drifted"}
 #: `unreachable` is Ansible's own word for a host that cannot be reached: a list there would fail the task.
@@ -54,6 +56,9 @@ def of_outcome(outcome: Outcome, plans: Sequence[Plan], *, check: bool, fail_on:
     values["changed"] = bool(outcome.executed) if outcome.refused and not check else plan.changed and not outcome.refused and not outcome.found_done
     values["reason"] = outcome.reason or (refusal.reason if refusal and outcome.refused else "")
     values["msg"] = outcome.message or (_refusal_text(refusal) if refusal and outcome.refused else "")
+    if refusal and outcome.refused and values["msg"] == _refusal_text(refusal):
+        # A person mends all of them at once.
+        values["msg"] = " ".join(dict.fromkeys(map(_refusal_text, plan.refusals[:_TOLD])))
     if told and not outcome.refused:
         values["reason"] = _REASONS[told]
         listed = outcome.blocked if told == "blocked" else outcome.unreachable if told == "unreachable" else _drifted(outcome)

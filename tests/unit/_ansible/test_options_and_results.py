@@ -80,6 +80,13 @@ def test_a_step_that_was_found_done_is_no_change() -> None:
     assert values["changed"] is False and values["msg"] == "Done already."
 
 
+def test_every_refusal_of_one_operation_is_told() -> None:
+    second = Refusal(Target(name="one"), "HostnameTaken", "The host name is taken.", "Choose another one.")
+    result = of_outcome(Outcome(refused=True, plan=Plan(refusals=(*REFUSED.refusals, second))), (), check=False, fail_on=())
+    assert result.failed and result.values["reason"] == "DiskNotFound"
+    assert result.values["msg"] == "No disk is called sdz. Name one of sda, sdb. The host name is taken. Choose another one."
+
+
 def test_timing_takes_what_is_given_and_refuses_nonsense() -> None:
     assert options(timing={"call": 3, "apply": None})[0].timing() == Timing(call=3.0)
     assert options(timing=None)[0].timing() == Timing()
