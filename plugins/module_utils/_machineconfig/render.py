@@ -19,6 +19,7 @@ from .bring import BroughtConfig, bring
 from .contract import contract_of
 from .documents import Config, arrange
 from .generate import POD_SUBNET, SERVICE_SUBNET, GenerateInput, generate
+from .kubernetes_images import with_images
 from .patch import Patch, apply_patches, patch_of_documents
 from .secrets import Bundle
 from .validate import validate
@@ -118,7 +119,7 @@ def render(given: RenderInput, parsed: Mapping[str, Patch] | None = None) -> Ren
     """
     contract = contract_of(text_at(given.cluster, "talosVersion"))
     config = _layered(given, contract, parsed or {})
-    verdict, missing = _without_missing_disk(validate(config, "metal"))
+    verdict, missing = _without_missing_disk(with_images(validate(config, "metal"), config))
     verdict.refuse()
     text = config.text()
     return Rendered(

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Validation of a whole configuration as `talosctl validate` does it, for the Talos version by whose schema it was read.
 
-Not here, because only a node can tell: whether a Kubernetes image fits the Talos version (compatibility.py), whether a disk is
+Not here, because only a node can tell: whether a Kubernetes image fits the Talos version (kubernetes_images.py), whether a disk is
 there, and what a CEL expression means.
 """
 from __future__ import annotations

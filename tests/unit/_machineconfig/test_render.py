@@ -379,6 +379,24 @@ def test_links_that_are_not_there() -> None:
     assert "00:11:22:33:44:55" in hardware_check.missing_links(by_mac, ["eth0"], ["00:11:22:33:44:66"])[0]
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+@pytest.mark.parametrize(("image", "refused", "warned"), [
+    ("example.org/kubelet:latest", True, False), ("example.org/kubelet@sha256:00", True, False), ("localhost:5000/kubelet", True, False),
+    ("example.org/kubelet:v1.35.2@sha256:00", False, False), ("localhost:5000/kubelet:v1.34.1-rc.1", False, False),
+    ("example.org/kubelet:v1.99.0", False, True),
+    ("example.org/kubelet:v1.20.0", False, True), ("example.org/kubelet:v1.35", False, False),
+])
+def test_an_image_that_no_node_takes_is_refused_and_one_that_another_version_takes_is_a_warning(version: str, image: str, refused: bool, warned: bool) -> None:
+    document = {"machine": {"kubelet": {"image": image}}} if version in OLD else {"apiVersion": "v1alpha1", "kind": "KubeletConfig", "image": image}
+    wish = given(version, None, None, (render.PatchRecord("image", "cluster", 0, (document,)),))
+    if refused:
+        with pytest.raises(ConfigProblem, match="kubelet image is not valid") as caught:
+            render.render(wish)
+        assert caught.value.path.endswith("image")
+    else:
+        assert any("image is not valid: version of Kubernetes" in one.message for one in render.render(wish).warnings) is warned
+
+
 @pytest.mark.parametrize(("talos", "kubernetes", "words"), [
     ("v1.12.0", "1.36.0", "too new"), ("v1.12.0", "1.35.9", ""), ("v1.13.9", "1.30.0", "too old"), ("v1.14.0", "v1.37.0-rc.0", ""),
     ("v1.14.0", "1.38.0", "too new"),
