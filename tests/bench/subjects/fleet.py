@@ -20,6 +20,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.secrets
 from ansible_collections.ichor.talos.plugins.module_utils._model.dialling import DialRules
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Endpoint
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import CLUSTER, MACHINE, Record
+from ansible_collections.ichor.talos.plugins.module_utils._model.timing import Timing
 from ansible_collections.ichor.talos.plugins.module_utils._node.nodes import TalosNodes
 from ansible_collections.ichor.talos.plugins.module_utils._store.opening import open_store
 
@@ -57,8 +58,8 @@ async def prepare(folder: Path, machines: list[dict[str, str]]) -> int:
     (secrets / "prod.yaml").chmod(0o600)
     bundle = read_bundle((secrets / "prod.yaml").read_bytes())
     store.create(Record(CLUSTER, "prod", SPEC))
-    nodes = TalosNodes(rules=(DialRules(allow_loopback=True),))
-    limit = asyncio.Semaphore(16)
+    nodes = TalosNodes(rules=(DialRules(allow_loopback=True),), timing=Timing(call=600.0, apply=600.0))
+    limit = asyncio.Semaphore(8)
 
     async def one(machine: dict[str, str], spec: dict[str, object]) -> int:
         rendered = render(RenderInput("prod", SPEC, machine["name"], spec, bundle))
