@@ -6,9 +6,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +20,10 @@ from typing import Any
 import pytest
 import yaml
 
+from ansible_collections.ichor.talos.plugins.module_utils._model.dialling import DialRules
+from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Endpoint
+from ansible_collections.ichor.talos.plugins.module_utils._node.issue import credentials_from_bundle
+from ansible_collections.ichor.talos.plugins.module_utils._node.nodes import TalosNodes
 from tests.lab.control import Lab
 from tests.scenarios.playing import Project, Run, lab_of, machine, network_of, tree_hash, writes
 from tests.scenarios.sending import cluster
@@ -142,6 +149,43 @@ def test_drift_is_exactly_what_was_changed(life: Life, project: Project) -> None
         assert {(one["path"], one["running"]) for one in entry["differences"]} == {("machine.sysctls.[a.b]", None), ("machine.env.PASSWORD_OF_PROXY", None)}
     assert run["Strict"]["reason"] == "DriftFound"
     (project.store / "patches" / "harmless.yaml").unlink()
+
+
+def by_hand(project: Project, address: str, text: str) -> None:
+    """What a person does with `talosctl apply-config` behind the back of the records."""
+    async def apply() -> None:
+        nodes = TalosNodes(rules=(DialRules(allow_loopback=True),))
+        credentials = credentials_from_bundle((project.store / "secrets" / "prod.yaml").read_bytes(), now=time.time())
+        async with nodes.authenticated(Endpoint(address, 50000), credentials) as session:
+            await session.apply(text.encode(), "NO_REBOOT")
+        await nodes.close()
+
+    asyncio.run(apply())
+
+
+def otherwise(text: str) -> str:
+    """The same with keys and documents in another order, other quotes and indentation, no comments, and a default written out."""
+    documents = list(yaml.safe_load_all(text))
+    documents[0]["machine"].setdefault("time", {})["disabled"] = False
+    return yaml.safe_dump_all(documents[:1] + documents[:0:-1], sort_keys=True, default_style='"')
+
+
+def test_what_is_written_otherwise_on_the_node_is_no_drift_and_what_is_changed_is_shown_alone(life: Life, lab: Lab, project: Project) -> None:
+    text = lab.config(node="cp", which="active")
+    try:
+        by_hand(project, NODES["cp"]["address"], otherwise(text))
+        assert lab.config(node="cp", which="active") == otherwise(text) != text
+        run = project.play("otherwise", [INFO])["Compare"]
+        assert states(run) == {CONTROL_PLANE: "Converged", WORKER: "Converged"} and all(entry["in_sync"] for entry in run["configs"])
+        changed = re.sub(r"(kube-scheduler:v\d+\.\d+\.)\d+", r"\g<1>99", otherwise(text)).replace('"262144"', '"262145"')
+        by_hand(project, NODES["cp"]["address"], changed)
+        run = project.play("changed", [INFO])["Compare"]
+        assert states(run) == {CONTROL_PLANE: "Drifted", WORKER: "Converged"}
+        found = next(entry for entry in run["configs"] if entry["name"] == CONTROL_PLANE)
+        assert [(one["path"], one["running"], one["wanted"]) for one in found["differences"]] == [("machine.sysctls.[vm.max_map_count]", "262145", "262144")]
+        assert [one["path"] for one in found["newer_images"]] == ["cluster.scheduler.image"] and found["authority"] == []
+    finally:
+        by_hand(project, NODES["cp"]["address"], text)
 
 
 def test_credentials_from_the_bundle_are_taken_by_the_nodes(life: Life, project: Project) -> None:
