@@ -71,12 +71,12 @@ def module(name: str, **arguments: object) -> tuple[dict[str, object], float]:
 
 
 def module_of_fifty() -> list[Figure]:
-    """CPU of talos_discover over 50 machines against a 50-node bare loop plus the start of a module that finds nothing."""
+    """CPU of talos_discover over 50 machines against the start of a module, which finds the first, plus a bare loop over the others."""
     addresses = addresses_of(50, 110)
-    plan = json.dumps({"addresses": addresses, "port": 50000, "calls": calls()})
+    plan = json.dumps({"addresses": addresses[1:], "port": 50000, "calls": calls()})
 
     def start() -> float:
-        return module("talos_discover", addresses=["127.0.109.1"], register=False, allow_loopback=True)[1]
+        return module("talos_discover", addresses=addresses[:1], register=False, allow_loopback=True)[1]
 
     with lab_of(addresses):
         ours, bare = paired(lambda: module("talos_discover", addresses=addresses, register=False, allow_loopback=True)[1],

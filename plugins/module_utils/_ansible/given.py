@@ -13,7 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from .._model.errors import TalosError
-from .._model.schema_formats import is_dns_1123
 from .arguments import SECRET_OPTIONS
 
 #: Options whose empty value would mean less than what was asked for.
@@ -33,7 +32,12 @@ def check_given(values: Mapping[str, object]) -> None:
     if listed and not any(item.strip() for item in listed):
         raise TalosError("InvalidInput", "machines is given, and every name in it is empty.", "Give the names, or leave the option out.")
     machine = values.get("machine")
-    for text in [*([machine] if isinstance(machine, str) else []), *listed]:
+    named = [*([machine] if isinstance(machine, str) else []), *listed]
+    if not named:
+        return
+    from .._model.schema_formats import is_dns_1123  # it brings the forms of everything else
+
+    for text in named:
         if text.strip() and not is_dns_1123(text.strip()):
             raise TalosError("InvalidInput", f"{text!r} cannot be the name of a machine's record.",
                              "Give the exact name, as talos_machine_info lists it; a pattern is none.")

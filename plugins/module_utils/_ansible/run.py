@@ -21,6 +21,8 @@ A module file says what it needs and nothing else::
         run_module(SPEC, build_request, run, needs=("yaml", "grpc", "google.protobuf", "cryptography"),
                    nodes=open_nodes, store=open_store)
 
+What is needed only once there is a plan, a store or a result is imported then: the first packet does not wait for it.
+
 `with_nodes`, `with_store` and `with_credentials` are the only files of this room that import another room than `_model`; a
 module that does not name them does not pack those rooms.
 """
@@ -40,23 +42,23 @@ from ansible.module_utils.basic import AnsibleModule
 
 from .._model.errors import TalosError
 from .._model.ports import Actor, CredentialsSource, Gate, Nodes, Ports, Store, no_credentials
-from . import saved_plan
 from .arguments import RECORD_OPTIONS, SECRET_OPTIONS, Spec
 from .channel import Channel, Hello, path_from_environment
 from .clock import SystemClock
-from .gate import RunGate
 from .libraries import require
 from .no_nodes import NoNodes
 from .options import Options
-from .overlay import Overlay
 from .redaction import Redactor
-from .result import Result, fitted, of_error, of_outcome
-from .run_store import RunStore
 from .stopping import Stop
 
 if TYPE_CHECKING:
     from .._model.outcome import Outcome
     from .._model.plan import Plan
+    from .gate import RunGate
+    from .overlay import Overlay
+    from .result import Result
+    from .run_store import RunStore
+    from .saved_plan import SavedPlan
 
 R = TypeVar("R")
 VERBOSITY_OF_TRACEBACKS = 3
@@ -90,12 +92,16 @@ class TalosModule(AnsibleModule):  # type: ignore[misc, unused-ignore]
     """AnsibleModule whose own failures (of arguments) carry the same keys as ours."""
 
     def fail_json(self, msg: str, **details: object) -> NoReturn:
+        from .result import of_error
+
         values: dict[str, object] = dict(of_error(TalosError("InvalidInput", msg), ()).values)
         super().fail_json(**{**values, **details, "msg": msg})
         raise SystemExit(1)
 
     def leave(self, result: Result, redactor: Redactor) -> NoReturn:
         """Print the result, masked and cut to size, and end."""
+        from .result import fitted
+
         values: dict[str, object] = dict(fitted({key: redactor.data(value, foreign=key in _TOLD) for key, value in result.values.items()}))
         values["invocation"] = {"module_args": redactor.data(self.params)}
         self.no_log_values.update(redactor.secrets)
@@ -146,7 +152,7 @@ class _Run:
 
     def unseen_warnings(self) -> list[str]:
         """The plan's warnings where there was no channel to show them on."""
-        plans = self._gate.plans if self._gate is not None and self._channel is None else []
+        plans = self._plans if self._channel is None else []
         return [self.redactor.foreign(f"{warning.target}: {warning.message}") for plan in plans[:1] for warning in plan.warnings]
 
     def show(self, line: str) -> None:
@@ -164,16 +170,22 @@ class _Run:
             options = self._options(hello)
             setting, ports_store, overlay = self._world(options, hello, store, needs_store)
             request = build_request(options)
-            if "save_plan" in options:
-                saved_plan.refuse_target(options.text("save_plan"), (setting.store_path, setting.state_path))
-            gate = self._gate = self._make_gate(options)
+            saved = self._saved(options, setting)
+
+            def gate(plan: Plan) -> Plan:
+                if self._gate is None:
+                    self._gate = self._make_gate(options, saved)
+                return self._gate(plan)
+
             source = credentials(setting, ports_store) if credentials is not None else no_credentials
             outcome = asyncio.run(self._perform(request, operation, setting, nodes, ports_store, source, hello, gate))
             if overlay is not None:
                 overlay.write(outcome.would_be, outcome.would_delete)
-            self._keep_plans(options, gate, outcome.executed, hello.run or _holder())
+            self._keep_plans(options, outcome.executed, hello.run or _holder())
             fail_on = options.texts("fail_on") if "fail_on" in options else ()
-            return of_outcome(outcome, gate.plans, check=self._module.check_mode, fail_on=fail_on, shown=self._channel is not None)
+            from .result import of_outcome
+
+            return of_outcome(outcome, self._plans, check=self._module.check_mode, fail_on=fail_on, shown=self._channel is not None)
         except TalosError as error:
             return self._failed(error)
         except (asyncio.CancelledError, KeyboardInterrupt):
@@ -183,8 +195,14 @@ class _Run:
             return self._unexpected(error)
 
     def _failed(self, error: TalosError) -> Result:
-        plans: list[Plan] = self._gate.plans if self._gate is not None else []
-        return of_error(error, plans)
+        from .result import of_error
+
+        return of_error(error, self._plans)
+
+    @property
+    def _plans(self) -> list[Plan]:
+        """Every plan that was decided so far."""
+        return self._gate.plans if self._gate is not None else []
 
     def _unexpected(self, error: BaseException) -> Result:
         if getattr(self._module, "_verbosity", 0) >= VERBOSITY_OF_TRACEBACKS:
@@ -227,22 +245,37 @@ class _Run:
             raise TalosError("InvalidInput", "There is no store_path, and no playbook beside which the store would be.",
                              "Set store_path, or ICHOR_STORE_PATH, to the folder of the records.")
         path = os.path.abspath(path)
+        from .overlay import Overlay
+        from .run_store import RunStore
+
         overlay = Overlay(hello.overlay, path) if module.check_mode and hello.overlay else None
         setting = replace(setting, store_path=path, state_path=options.text("state_path"), would_exist=overlay is not None and not overlay.empty)
         return setting, RunStore(open_store(setting), self.redactor, check=module.check_mode, overlay=overlay), overlay
 
-    def _make_gate(self, options: Options) -> RunGate:
+    def _saved(self, options: Options, setting: Setting) -> list[SavedPlan] | None:
+        """The plans of this module in the plan file; refuses a place where no plan may be saved."""
+        if "save_plan" in options or "plan_file" in options:
+            from . import saved_plan
+
+            if "save_plan" in options:
+                saved_plan.refuse_target(options.text("save_plan"), (setting.store_path, setting.state_path))
+            if "plan_file" in options:
+                return [plan for plan in saved_plan.read(options.text("plan_file")) if plan.module == self._module.short_name]
+        return None
+
+    def _make_gate(self, options: Options, saved: list[SavedPlan] | None) -> RunGate:
+        from .gate import RunGate
+
         module = self._module
         expect = options.text("expect_plan_id") if "expect_plan_id" in options else None
-        saved = None
-        if "plan_file" in options:
-            saved = [plan for plan in saved_plan.read(options.text("plan_file")) if plan.module == module.short_name]
         return RunGate(module.short_name, check=module.check_mode, show=self.show, expect=expect, saved=saved,
                        tell_empty="plan" in self._spec.groups)
 
-    def _keep_plans(self, options: Options, gate: RunGate, executed: Sequence[str], run: str) -> None:
-        if "save_plan" in options and gate.plans:
-            saved_plan.add(options.text("save_plan"), saved_plan.of_plan(self._module.short_name, gate.plans[0]), run)
+    def _keep_plans(self, options: Options, executed: Sequence[str], run: str) -> None:
+        from . import saved_plan
+
+        if "save_plan" in options and self._plans:
+            saved_plan.add(options.text("save_plan"), saved_plan.of_plan(self._module.short_name, self._plans[0]), run)
         if "plan_file" in options and not self._module.check_mode:
             saved_plan.record_done(options.text("plan_file"), self._module.short_name, executed)
 

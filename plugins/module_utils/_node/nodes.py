@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
@@ -57,17 +58,28 @@ class TalosNodes:
         return await self._sessions().probe(endpoint, timeout)
 
     def scan(self, targets: Sequence[Endpoint], *, rate: float, unresolved: int, timeout: float) -> AsyncIterator[Probe]:
-        return scan(targets, self._resolver, self._sessions, rate=rate, unresolved=unresolved, timeout=timeout)
+        return scan(targets, self._resolver, self._handshakes, rate=rate, unresolved=unresolved, timeout=timeout)
 
     async def close(self) -> None:
         """Close whatever is still open."""
         if self._made is not None:
             await self._made.close()
 
-    def _sessions(self) -> Sessions:
-        """Made, and its libraries imported, at the first answer: no deadline of a node runs meanwhile."""
+    async def _handshakes(self) -> Sessions:
+        """The same without holding up the connects that are still to be begun: importing takes as long as hundreds of them."""
         if self._made is None:
-            from . import sessions
+            await asyncio.to_thread(_sessions_class)
+        return self._sessions()
 
-            self._made = sessions.Sessions(self._resolver, check=self._check, timing=self._timing)
+    def _sessions(self) -> Sessions:
+        """Made, and its libraries imported, when something has answered: no deadline of a node runs meanwhile."""
+        if self._made is None:
+            self._made = _sessions_class()(self._resolver, check=self._check, timing=self._timing)
         return self._made
+
+
+def _sessions_class() -> type[Sessions]:
+    """What speaks with nodes, imported at the first use."""
+    from .sessions import Sessions
+
+    return Sessions

@@ -14,7 +14,7 @@ import asyncio
 import errno
 import socket
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from typing import Protocol
 
 from .._model.errors import TalosError
@@ -46,8 +46,8 @@ class Handshakes(Protocol):
     async def identify(self, endpoint: Endpoint, sock: socket.socket, timeout: float) -> Probe: ...
 
 
-async def scan(targets: Sequence[Endpoint], resolver: Resolver, handshakes: Callable[[], Handshakes], *, rate: float, unresolved: int,
-               timeout: float) -> AsyncIterator[Probe]:
+async def scan(targets: Sequence[Endpoint], resolver: Resolver, handshakes: Callable[[], Awaitable[Handshakes]], *, rate: float,
+               unresolved: int, timeout: float) -> AsyncIterator[Probe]:
     """One Probe for each target, as they arrive.
 
     `handshakes` gives what the first answer needs, and is not asked before there is one;
@@ -71,7 +71,7 @@ async def scan(targets: Sequence[Endpoint], resolver: Resolver, handshakes: Call
 class _Scan:
     """The state of one scan."""
 
-    def __init__(self, targets: Sequence[Endpoint], resolver: Resolver, handshakes: Callable[[], Handshakes], rate: float,
+    def __init__(self, targets: Sequence[Endpoint], resolver: Resolver, handshakes: Callable[[], Awaitable[Handshakes]], rate: float,
                  unresolved: int, timeout: float) -> None:
         self.found: deque[Probe] = deque()
         self._targets = targets
@@ -258,10 +258,12 @@ class _Scan:
     async def _identify(self, endpoint: Endpoint, sock: socket.socket) -> None:
         try:
             async with self._slots:
-                self._tell(await self._speaker().identify(endpoint, sock, self._timeout))
+                speaker = await self._speaker()
+                self._tell(await speaker.identify(endpoint, sock, self._timeout))
         finally:
             sock.close()
 
     async def _named(self, endpoint: Endpoint) -> None:
         async with self._slots:
-            self._tell(await self._speaker().probe(endpoint, self._timeout))
+            speaker = await self._speaker()
+            self._tell(await speaker.probe(endpoint, self._timeout))
