@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+from .._machineconfig.render import Rendered
 from .._model.machine import identity_of
 from .._model.observed import Present
 from .._model.records import Condition, text_at
@@ -43,11 +44,12 @@ def _with_seen_apply(status: Status, seen: Converging) -> Status:
     """A node that runs the very bytes of the render has accepted them, also where the answer to the apply was lost."""
     if not isinstance(seen.compared, Present) or not isinstance(seen.wanted, Present) or not seen.compared.value.same_bytes:
         return status
-    return with_applied(status, seen.compared.value, seen.wanted.value.inputs_hash)
+    return with_applied(status, seen.compared.value, seen.wanted.value)
 
 
-def with_applied(status: Status, compared: Compared, inputs: str) -> Status:
-    """The node accepted the bytes, at once or for its next boot."""
-    kept = {key: value for key, value in status.items() if key != "rejectedInputsHash"}
-    return {**kept, "appliedConfigHash": compared.sha256, "observedInputsHash": inputs}
+def with_applied(status: Status, compared: Compared, wanted: Rendered) -> Status:
+    """The node accepted the bytes, at once or for its next boot. Bytes that keep its newer images do not follow from the inputs alone."""
+    kept = {key: value for key, value in status.items() if key not in ("rejectedInputsHash", "observedInputsHash")}
+    after: Status = {**kept, "appliedConfigHash": compared.sha256}
+    return {**after, "observedInputsHash": wanted.inputs_hash} if compared.sha256 == wanted.sha256 else after
 

@@ -179,9 +179,8 @@ async def _apply(around: Surroundings, looked: Looked, step: ApplyDrift, session
         if how != UNCONFIRMED or error.failure.code == "NOT_SENT":
             _withdraw(around, looked, disruption)
         return _apply_failed(around, looked, step, error, effects)
-    sha256, inputs = compared.value.sha256, wanted.value.inputs_hash
-    sent = compared.value
-    after = effects.status(machine, lambda status: with_applied(status, sent, inputs))
+    sent, rendered, sha256 = compared.value, wanted.value, compared.value.sha256
+    after = effects.status(machine, lambda status: with_applied(status, sent, rendered))
     how_it_went = "for its next boot" if step.mode == "STAGED" else "at once"
     effects.event(after, "Normal", "ConfigApplied", f"Configuration {sha256[:12]}: the node accepted it {how_it_went}. {step.why}")
     return Acted(True)

@@ -11,6 +11,7 @@ from tests.unit._decide.sentences_sending import Sentence
 ROUNDS = "tests/unit/_operations/test_converge.py"
 LAB = "tests/unit/_operations/test_converge_against_lab.py"
 GATES = "tests/unit/_decide/test_convergence_gates.py"
+LOCKED = "tests/unit/_operations/test_converge_locked.py"
 KILLED = "tests/unit/_operations/test_converge_killed.py"
 MOVED = "tests/unit/_decide/test_moved_node.py"
 
@@ -59,8 +60,8 @@ SENTENCES: tuple[Sentence, ...] = (
        f"{GATES}::test_the_reboot_that_is_left_is_the_very_step_that_was_planned_before"),
     _s(11, "Every apply to a control plane takes the lock, and the next control plane follows only on the evidence of section 13: an API server or etcd flag "
        "on all of them at once is an outage too.", "11/control-plane-waits", "11/own-disruption-is-no-wait", "11/even", "11/over-the-cap",
-       f"{ROUNDS}::test_an_api_server_flag_goes_to_one_control_plane_after_the_other_each_with_its_evidence",
-       f"{ROUNDS}::test_a_control_plane_that_does_not_come_back_ready_holds_the_next"),
+       f"{LOCKED}::test_an_api_server_flag_goes_to_one_control_plane_after_the_other_each_with_its_evidence",
+       f"{LOCKED}::test_a_control_plane_that_does_not_come_back_ready_holds_the_next"),
     _s(11, "Workers take it only to reboot.", "11/worker-waits-only-to-reboot", "11/worker-does-not-wait", "11/even-and-a-worker",
        "11/even-and-a-worker-has-to-restart", "11/even-and-a-worker-may-not-restart"),
     _s(11, "A node has the configuration that it runs and the one for its next boot: both are compared, so what somebody staged is drift "
@@ -86,7 +87,7 @@ SENTENCES: tuple[Sentence, ...] = (
     _s(11, "A machine that runs 10 minutes after a reboot was announced, with the boot id of before, was never told: the run stopped before it sent it, and "
        "nobody waits for it any longer.",
        f"{KILLED}::test_a_run_that_stops_between_the_announcement_of_a_reboot_and_the_reboot_blocks_nobody_for_ever"),
-    _s(11, "Evidence is what the machine itself shows, known by its identity.", f"{ROUNDS}::test_what_another_machine_shows_at_the_address_is_no_evidence"),
+    _s(11, "Evidence is what the machine itself shows, known by its identity.", f"{LOCKED}::test_what_another_machine_shows_at_the_address_is_no_evidence"),
     _s(11, "While the inputs of a render are those of the last accepted apply (`observedInputsHash`) and the node runs its bytes (`appliedConfigHash`), it is "
        "in step without being rendered again.", f"{ROUNDS}::test_a_machine_is_read_without_rendering_while_nothing_changed"),
 )
