@@ -26,6 +26,7 @@ _BLOCK_START = frozenset("#,[]{}&*!|>'\"%@`")
 _INDICATOR = re.compile(r":(?=[ \t]|\Z)|(?<=[ \t\r\n\x85\u2028\u2029\x00])#")
 _NOT_PRINTABLE = re.compile("[^\n\x20-\x7e\xa0-\ud7ff\ue000-\ufefe\uff00-\ufffd]")
 _BREAKS = re.compile("[\n\u2028\u2029]")
+_NO_SIMPLE_KEY = re.compile("[\n\r\x85\u2028\u2029]")
 _ESCAPES = {
     0x00: "0", 0x07: "a", 0x08: "b", 0x09: "t", 0x0A: "n", 0x0B: "v", 0x0C: "f", 0x0D: "r", 0x1B: "e", 0x22: '"', 0x5C: "\\",
     0x85: "N", 0xA0: "_", 0x2028: "L", 0x2029: "P",
@@ -56,7 +57,7 @@ def _mapping(value: dict[str, Any], column: int, first: str, out: list[str], dia
     prefix = first or pad
     child = 4 * ((column + 4) // 4)
     for key, inner in value.items():
-        simple = (key.isascii() and len(key) or len(key.encode("utf-8", "surrogatepass"))) <= _LONGEST_KEY and not _BREAKS.search(key)
+        simple = (key.isascii() and len(key) or len(key.encode("utf-8", "surrogatepass"))) <= _LONGEST_KEY and not _NO_SIMPLE_KEY.search(key)
         key_text = quoted(key, dialect) if simple else _scalar(key, child, column, dialect)
         lead = f"{prefix}{key_text}:" if simple else f"{prefix}? {key_text}\n{pad}:"
         if isinstance(inner, dict) and inner:
@@ -97,7 +98,9 @@ def _scalar(value: Any, column: int, parent: int, dialect: str) -> str:
         if "\n" in value:
             return _lines(value, column, column - parent, dialect)
         text = quoted(value, dialect)
-        return _indent_breaks(text, column) if "\u2028" in text or "\u2029" in text else text
+        if "\u2028" in text or "\u2029" in text:
+            return _indent_breaks(text[:-1], column) + text[-1] if text[0] == "'" else _indent_breaks(text, column)
+        return text
     if value is None:
         return "null"
     if value is True or value is False:

@@ -98,6 +98,14 @@ def test_a_block_that_begins_with_a_space_or_a_line_break_reads_back_wherever_it
     assert read(yaml_write.write(data, dialect)) == [data]
 
 
+@pytest.mark.parametrize(("data", "text"), [
+    ({"a\x85b": "c"}, '? "a\\Nb"\n: c\n'), ({"a\rb": "c"}, '? "a\\rb"\n: c\n'), ({"a": "- b\u2028"}, "a: '- b\u2028'\n"),
+    ({"a": "- b\u2028c"}, "a: '- b\u2028    c'\n"),
+])
+def test_line_breaks_of_other_kinds(data: dict[str, str], text: str) -> None:
+    assert yaml_write.write(data) == text
+
+
 @settings(max_examples=60, deadline=None)
 @given(DATA)
 def test_what_is_written_reads_back(data: dict[str, Any]) -> None:
