@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from tests.lab.boot import Boot
 
 _PROMOTIONS = 40
-#: Lab seconds between two attempts to leave a cluster that is not healthy, for how long they go on, and how long the member resource is waited for.
-_LEAVE_RETRY, _LEAVE_FOR, _MEMBER_FOR = 10.0, 300.0, 180.0
+#: Lab seconds between two attempts to leave a cluster that is not healthy, and for how long they go on.
+_LEAVE_RETRY, _LEAVE_FOR = 10.0, 300.0
 
 
 class EtcdService(ABC):
@@ -143,7 +143,7 @@ class EtcdService(ABC):
     async def resource(self) -> None:
         """Waits for the member resource, which only a healthy etcd has; EtcdError after three minutes."""
         try:
-            async with asyncio.timeout(self.boot.clock.real(_MEMBER_FOR)):
+            async with asyncio.timeout(self.boot.clock.real(self.boot.node.world.timings.member_resource)):
                 await self.boot.until(lambda: self.member_visible)
         except TimeoutError as error:
             raise EtcdError("context deadline exceeded") from error

@@ -191,7 +191,7 @@ def main() -> int:
         return options.only in name and options.talos in ("", row["talos"])
 
     report = Report()
-    with Lab.start(speed=options.speed, timings={"join_retry": 1.0}) as lab:
+    with Lab.start(speed=options.speed, timings={"join_retry": 1.0, "member_resource": 180 * options.speed}) as lab:
         session = Session(lab, configs, report)
         if "protocol" in kinds:
             protocol(folder, session, wanted)

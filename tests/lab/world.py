@@ -52,6 +52,7 @@ class Timings:
     promotion: float = 15.0
     health_first: float = 5.0
     health: float = 20.0
+    member_resource: float = 180.0  # how long a leave waits for a healthy etcd
 
 
 class World:
