@@ -337,6 +337,8 @@ def build_request(options: Options) -> Request:
     if not 0 < options.number("max_runtime") <= LONGEST:
         raise TalosError("InvalidInput", f"max_runtime is {options.number('max_runtime'):g}.",
                          f"Give a number of seconds above 0 and of at most {LONGEST:.0f} (a week).")
+    if "discard_etcd" in options and len(options.machines()) != 1:
+        raise TalosError("InvalidInput", "discard_etcd is for one machine, and none or several are named.", "Name the machine with machine.")
     clusters = options.texts("clusters") or ((options.text("cluster"),) if options.text("cluster") else ())
     return Request(
         clusters=clusters, machines=options.machines(), select=options.text("select"), passes=options.integer("passes"),

@@ -80,6 +80,7 @@ class Loop:
         self._acting: set[str] = set()
         self._looking, self._doing = asyncio.Semaphore(LOOKS), asyncio.Semaphore(ACTS)
         self._wake = asyncio.Event()
+        self._failure: BaseException | None = None
         self._deadline = self._clock.monotonic() + request.max_runtime
 
     async def run(self) -> str:
@@ -107,6 +108,8 @@ class Loop:
         if machines:
             self.teller.line(f"looking at {len(machines)} machine{'' if len(machines) == 1 else 's'}")
         while True:
+            if self._failure is not None:
+                raise self._failure
             self._land()
             now = self._clock.monotonic()
             self._renew(now)
@@ -200,6 +203,11 @@ class Loop:
             told = f"Something unexpected happened: {type(error).__name__}: {' '.join(str(error).split()).rstrip('.')}."
             landed = _Landed(name, effects, refusal=Refusal(
                 Target(name=name), "InternalError", told, "This is a fault of the collection; please report it.", "9/look"))
+        except asyncio.CancelledError:
+            raise
+        except BaseException as error:
+            self._failure = error
+            raise
         finally:
             self._busy.pop(name, None)
             self._acting.discard(name)

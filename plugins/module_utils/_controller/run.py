@@ -51,6 +51,7 @@ def _outcome(request: Request, ports: Ports, world: World, loop: Loop, end: str)
         plan=replace(plan, refusals=(*plan.refusals, *late)), executed=granted.executed, machines=rows, transitions=tuple(state.transitions),
         events=tuple(state.events), blocked=(*blocked, *(entry.name for entry in world.broken() if entry.kind == MACHINE)), unreachable=silent,
         waiting_for=waiting, requeue_after=max(0.0, left - ports.clock.monotonic()) if left is not None else None,
+        differences=tuple(one for name in sorted(state.differences) for one in state.differences[name]),
         message=_message(loop, end, len(silent), len(blocked)), interrupted=end == INTERRUPTED,
         would_be=_would_be(ports, loop) if end == PLANNED else (),
         extra={"ended": end, "settled": end == SETTLED or not state.unsettled, "later_plans": later, "broken": broken})

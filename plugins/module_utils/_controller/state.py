@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from .._decide.turns import Turn, in_turn, plan_order
-from .._model.outcome import MachineRow, Transition
+from .._model.outcome import Difference, MachineRow, Transition
 from .._model.plan import Plan, Refusal, Step
 from .._model.records import Event, Record
 from .._operations.machine_effects import Effects
@@ -29,6 +29,8 @@ class State:
         self.looked: dict[str, Looked] = {}
         self.rows: dict[str, MachineRow] = {}
         self.refusals: dict[str, Refusal] = {}
+        #: What machines ran differently from the records when they were last seen to, also where this run put it back since.
+        self.differences: dict[str, tuple[Difference, ...]] = {}
         self.unsettled: set[str] = set()
         self.transitions: deque[Transition] = deque(maxlen=KEPT)
         self.events: deque[Event] = deque(maxlen=KEPT)
@@ -43,6 +45,8 @@ class State:
             looked = replace(looked, round=replace(found, carry=None))
         self.looked[name] = looked
         self.refusals.pop(name, None)
+        if found.differences:
+            self.differences[name] = found.differences
         if found.plan.refusals:
             self.refusals[name] = found.plan.refusals[0]
         if not is_discovery(name):
@@ -58,7 +62,7 @@ class State:
 
     def forget(self, name: str) -> None:
         """Its record is gone."""
-        for known in (self.looked, self.rows, self.refusals):
+        for known in (self.looked, self.rows, self.refusals, self.differences):
             known.pop(name, None)
         for names in (self.unsettled, *self._wanting.values(), *self._joining.values()):
             names.discard(name)
