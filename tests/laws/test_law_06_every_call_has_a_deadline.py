@@ -33,7 +33,8 @@ CALLS: dict[str, Callable[[Session], Awaitable[object]]] = {
     "machine_config": lambda session: session.machine_config(), "boot_id": lambda session: session.boot_id(),
     "services": lambda session: session.services(), "etcd_members": lambda session: session.etcd_members(True),
     "etcd_status": lambda session: session.etcd_status(), "apply": lambda session: session.apply(b"x", "AUTO"),
-    "bootstrap": lambda session: session.bootstrap(),
+    "bootstrap": lambda session: session.bootstrap(), "reboot": lambda session: session.reboot(),
+    "etcd_remove_member": lambda session: session.etcd_remove_member("00000000000000a1"),
 }
 
 
