@@ -16,11 +16,13 @@ import pytest
 
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.authorities import make_bundle
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.secrets import encode, read_bundle
+from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.shown import secrets_in
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import CheckModeWrite
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import Json
 from ansible_collections.ichor.talos.plugins.module_utils._operations import converge
 from ansible_collections.ichor.talos.plugins.module_utils._operations.machine_effects import Effects
 from tests.lab.control import Lab
+from tests.nursery.client import Nursery
 from tests.unit._decide.converging_case import sysctl, udev
 from tests.unit._operations.converging_lab import KUBERNETES, LabCluster
 from tests.unit._operations.converging_world import other_kubernetes_ca, other_token
@@ -222,3 +224,32 @@ def test_a_control_plane_whose_own_ca_was_rotated_by_hand_gets_nothing(lab: Lab,
         assert ran.last["cp1"].row.reason == "AuthorityMismatch" and writes(lab, mark) == {} and not ran.last["cp1"].silent
 
     asyncio.run(scenario())
+
+
+def test_the_controller_shows_and_runs_the_same_steps_with_the_drift_by_path(lab: Lab, tmp_path: Path) -> None:
+    cluster = LabCluster(lab, tmp_path, "v1.13.9", 70)
+
+    async def drifted() -> None:
+        await cluster.provision("cp1", 1, "controlplane", first=True)
+        await cluster.provision("w1", 2, "worker")
+        await cluster.by_hand("w1", udev, "STAGED")
+        await cluster.reboot_by_hand("w1")
+        await cluster.by_hand("cp1", sysctl)
+
+    asyncio.run(drifted())
+    options = {"store_path": str(tmp_path / "ichor"), "allow_loopback": True, "until": "settled", "max_runtime": 300,
+               "timing": {"follow": 1, "lock_renewal": 5}}
+    secrets = secrets_in(cluster.render("cp1"))
+    with Nursery() as nursery:
+        plans, changed = [], []
+        for check in (True, False, True, False):
+            mark = lab.mark()
+            ended = nursery.run("talos_controller", check=check, **options)
+            assert ended.status == 0 and not [secret for secret in secrets if secret in ended.output + ended.errors]
+            plans.append([(step["id"], step["action"], step["target"]) for step in ended.result["plan"]])
+            changed.append((ended.result["changed"], writes(lab, mark)))
+            if len(plans) <= 2:
+                assert "net.core.somaxconn" in str(ended.result["diff"]) and "configuration of w1" in str(ended.result["diff"])
+    assert plans[0] == plans[1] and plans[2:] == [[], []]
+    assert sorted((action, target) for dummy, action, target in plans[0]) == [("ApplyDrift", "cp1"), ("ApplyDrift", "w1"), ("Reboot", "w1")]
+    assert changed == [(True, {}), (True, {"ApplyConfiguration": 2, "Reboot": 1}), (False, {}), (False, {})]
