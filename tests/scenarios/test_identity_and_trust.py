@@ -19,16 +19,17 @@ from tests.scenarios.sending import cluster
 
 NETWORK = network_of(__name__)
 HEADS = {"first": "5a1f0c3e", "second": "7be2944d", "twinned": "c09d61aa", "mover": "d1e2f3a4", "redirected": "e0ddba11", "loser": "f00dcafe",
-         "goner": "0badc0de"}
+         "goner": "0badc0de", "vanished": "1dea11ed"}
 NAMES = {node: f"prod-{head}" for node, head in HEADS.items()}
-BOARD = {**machine(8, NETWORK, "03000200")["machine"], "uuid": "03000200-0400-0500-0006-000700080009"}
+WEAK = f"{NETWORK}.9"
+BOARD = {**machine(9, NETWORK, "03000200")["machine"], "uuid": "03000200-0400-0500-0006-000700080009"}
 NODES = {node: machine(number, NETWORK, head) for number, (node, head) in enumerate(HEADS.items(), 1)}
 DISCOVER = {"name": "Discover", "ichor.talos.talos_discover": {"cluster": "prod"}}
 
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    yield from lab_of({**NODES, "weak": {"address": f"{NETWORK}.8", "machine": BOARD}})
+    yield from lab_of({**NODES, "weak": {"address": WEAK, "machine": BOARD}})
 
 
 @pytest.fixture(scope="module")
@@ -65,7 +66,7 @@ def test_a_weak_identity_is_resolved_by_a_person_and_accepted_by_name(lab: Lab, 
     (path,) = (project.store / "machines").glob("weak-*.yaml")
     run = project.play("weak", [
         approve("Unresolved", path.stem, accept_weak_identity=True), edit("Resolve", path.stem, identity={"serial": BOARD["serial"]}),
-        approve("Unaccepted", path.stem), approve("Accepted", path.stem, accept_weak_identity=True), look("Look", f"{NETWORK}.8")])
+        approve("Unaccepted", path.stem), approve("Accepted", path.stem, accept_weak_identity=True), look("Look", WEAK)])
     assert (run["Unresolved"]["reason"], run["Unaccepted"]["reason"]) == ("WeakIdentityUnresolved", "WeakIdentity")
     assert run["Accepted"]["changed"] is True and spec(project, path.stem)["approvalState"] == "approved"
     assert run["Look"]["changed"] is False and list((project.store / "machines").glob("weak-*.yaml")) == [path]
@@ -140,3 +141,22 @@ def test_a_record_is_deleted_only_when_that_is_meant_and_is_found_again_with_not
     assert [(step["action"], step["target"]) for step in run["Look"]["plan"]] == [("CreateMachine", name)]
     assert spec(project, name)["approvalState"] == "pending" and "acceptedFingerprint" not in spec(project, name)
     assert writes(lab) == []
+
+
+def test_a_record_that_was_deleted_in_git_is_found_again_with_nothing_inherited(lab: Lab, project: Project) -> None:
+    """An order of a person that git took back: the machine is the same, and what was known of it counts for nothing."""
+    name, address = NAMES["vanished"], NODES["vanished"]["address"]
+    project.play("approve", [approve("Approve", name)])
+    file, state = project.store / "machines" / f"{name}.yaml", project.store / ".state" / "machines" / f"{name}.json"
+    known = json.loads(state.read_text(encoding="utf-8"))
+    known["status"] |= {"stage": "running", "configStoredAt": "2026-01-01T00:00:00Z", "storedConfigHash": "a" * 64, "appliedConfigHash": "a" * 64}
+    state.write_text(json.dumps(known), encoding="utf-8")
+    file.unlink()
+    lab.reissue(node="vanished")
+    run = project.play("vanished", [look("Look", address), info("Info", name)])
+    assert [(step["action"], step["target"]) for step in run["Look"]["plan"]] == [("CreateMachine", name)]
+    assert "deleted or renamed by hand" in " ".join(run.output.split())
+    assert spec(project, name)["approvalState"] == "pending" and "acceptedFingerprint" not in spec(project, name)
+    status = json.loads(state.read_text(encoding="utf-8"))["status"]
+    assert status["maintenanceFingerprint"] == lab.state(node="vanished")["fingerprint"]
+    assert not {"configStoredAt", "storedConfigHash", "appliedConfigHash"} & status.keys()
