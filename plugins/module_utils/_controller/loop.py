@@ -207,7 +207,7 @@ class Loop:
             raise
         except BaseException as error:
             self._failure = error
-            raise
+            return
         finally:
             self._busy.pop(name, None)
             self._acting.discard(name)
