@@ -173,3 +173,16 @@ def test_a_graceful_reset_without_a_quorum_waits_three_minutes_and_fails() -> No
         until(lambda: nodes.state("cp1")["boots"] > boots, "cp1 reboots")
         assert time.monotonic() - start >= 180 / 150
         assert nodes.state("cp1")["has_config"] and nodes.state("cp1")["etcd"]
+
+
+def test_a_control_plane_that_takes_a_living_ones_name_evicts_its_member() -> None:
+    """Talos does not ask whether the member of its name lives."""
+    with Lab.start(speed=40) as lab:
+        nodes = Nodes(lab)
+        nodes.control_plane("cp1")
+        nodes.join("cp2", "controlplane")
+        victim = next(member["id"] for member in nodes.state("cp1")["etcd"] if member["name"] == "cp2")
+        nodes.add("cp3")
+        assert nodes.apply("cp3", nodes.config("controlplane", "cp2")).code == "OK"
+        until(lambda: victim not in [member["id"] for member in nodes.state("cp1")["etcd"]], "cp2's member is evicted")
+        until(lambda: "etcd not running" in str(nodes.state("cp2")["unmet"]), "cp2 has no etcd any more")
