@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from .._decide.conditions import Status
 from .._decide.convergence_status import with_applied, with_found
@@ -32,6 +32,8 @@ from .pass_store import PassStore
 from .provisioning_reads import Surroundings
 from .rounds import Acted, Round
 
+#: Rows under which a step that is called for no longer was carried out by somebody.
+_DONE = frozenset({"11/converged", "11/starting", "11/evidence", "11/reboot-under-way", "11/apply"})
 #: What Talos 1.12 and 1.13 say of a change that they take only with a reboot; a difference with secrets follows (Talos fact).
 _NOT_AT_ONCE = "this config change can't be applied in immediate mode"
 
@@ -110,22 +112,24 @@ async def _carry_out(around: Surroundings, round: Round, step: Step, effects: Ef
         now = next((one for one in found.steps if one.id == step.id), None)
         if now is None or now.waits_for:
             return _otherwise(step, found, now)
-        disruption = _announce(around, looked, now)
+        announced = _announce(around, looked, now)
         try:
             if lease is not None:
                 lease.confirm()
         except TalosError:
-            _withdraw(around, looked, disruption)
+            _withdraw(around, looked, announced)
             raise
         if isinstance(now, Reboot):
-            return await _reboot(around, looked, now, session, disruption)
+            return await _reboot(around, looked, now, session, announced)
         if not isinstance(now, ApplyDrift):
             raise ValueError(f"no step of a converged machine: {now.action}")
-        return await _apply(around, looked, now, session, effects, disruption)
+        return await _apply(around, looked, now, session, effects, announced)
 
 
 def _otherwise(step: Step, found: Found, now: Step | None) -> Acted:
-    """The readings made for the step say something else."""
+    """The readings made for the step say something else: a refusal, that another run did it meanwhile, that it waits, or a change."""
+    if found.rule in _DONE and not any(one.action == step.action for one in found.steps):
+        return Acted(True)
     if found.refusals and now is None:
         return Acted(False, found.refusals[0])
     if now is not None:
@@ -134,7 +138,15 @@ def _otherwise(step: Step, found: Found, now: Step | None) -> Acted:
     return _not_done(step, "11/changed", "RecordChanged", f"The machine changed since it was looked at: {found.message}", "It is looked at again.")
 
 
-def _announce(around: Surroundings, looked: Looked, step: Step) -> Disruption | None:
+@dataclass(frozen=True)
+class _Announced:
+    """What was written before the send, and what of the same machine stood there before: that has not shown its end."""
+
+    disruption: Disruption
+    before: Disruption | None
+
+
+def _announce(around: Surroundings, looked: Looked, step: Step) -> _Announced | None:
     """Written before whatever is done under the lock, so that it outlives the lease."""
     cluster, node = looked.view.cluster, looked.seen.node
     if not step.locked or cluster is None or not isinstance(node, Present):
@@ -145,15 +157,20 @@ def _announce(around: Surroundings, looked: Looked, step: Step) -> Disruption | 
         raise TalosError("CallFailed", "The boot id of the node cannot be read, so the end of a reboot could not be told.", "Run this again.")
     disruption = Disruption(looked.view.machine.name, kind, moment(around.ports.clock.now()), boot.value if isinstance(boot, Present) else "")
     announce(around.ports, cluster, disruption)
-    return disruption
+    return _Announced(disruption, disruption_of(cluster))
 
 
-def _withdraw(around: Surroundings, looked: Looked, disruption: Disruption | None) -> None:
-    if disruption is not None and looked.view.cluster is not None:
-        withdraw(around.ports, looked.view.cluster, disruption)
+def _withdraw(around: Surroundings, looked: Looked, announced: _Announced | None) -> None:
+    cluster = looked.view.cluster
+    if announced is None or cluster is None:
+        return
+    if announced.before is not None:
+        announce(around.ports, cluster, announced.before)
+    else:
+        withdraw(around.ports, cluster, announced.disruption)
 
 
-async def _reboot(around: Surroundings, looked: Looked, step: Reboot, session: Session, disruption: Disruption | None) -> Acted:
+async def _reboot(around: Surroundings, looked: Looked, step: Reboot, session: Session, announced: _Announced | None) -> Acted:
     around.ports.progress(f"{looked.view.machine.name}: rebooting it, since {step.why}")
     try:
         await session.reboot()
@@ -161,13 +178,13 @@ async def _reboot(around: Surroundings, looked: Looked, step: Reboot, session: S
         if outcome_of(error.reason) == UNCONFIRMED and error.failure.code != "NOT_SENT":
             # Its boot id tells whether it heard.
             return Acted(True, error=error)
-        _withdraw(around, looked, disruption)
+        _withdraw(around, looked, announced)
         return _not_done(step, "11/reboot-refused", error.reason, error.message, error.hint, error)
     return Acted(True)
 
 
 async def _apply(around: Surroundings, looked: Looked, step: ApplyDrift, session: Session, effects: Effects,
-                 disruption: Disruption | None) -> Acted:
+                 announced: _Announced | None) -> Acted:
     machine, compared, wanted = looked.view.machine, looked.seen.compared, looked.seen.wanted
     if not isinstance(compared, Present) or not isinstance(wanted, Present):
         raise ValueError("a step follows from a comparison")
@@ -177,7 +194,7 @@ async def _apply(around: Surroundings, looked: Looked, step: ApplyDrift, session
     except TalosError as error:
         how = outcome_of(error.reason)
         if how != UNCONFIRMED or error.failure.code == "NOT_SENT":
-            _withdraw(around, looked, disruption)
+            _withdraw(around, looked, announced)
         return _apply_failed(around, looked, step, error, effects)
     sent, rendered, sha256 = compared.value, wanted.value, compared.value.sha256
     after = effects.status(machine, lambda status: with_applied(status, sent, rendered))

@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
+from ansible_collections.ichor.talos.plugins.module_utils._model.errors import Failure, TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._model.moments import moment
+from ansible_collections.ichor.talos.plugins.module_utils._model.records import HOLD_APPLY
 from ansible_collections.ichor.talos.tests.unit._operations import world as w
 from ansible_collections.ichor.talos.tests.unit._operations.converging_world import Node, World, with_rule, with_sysctl
 
@@ -153,3 +154,40 @@ def test_what_another_machine_shows_at_the_address_is_no_evidence(world: World) 
     disruption = {"machine": "cp2", "step": "reboot", "time": moment(world.clock.now() - 60), "bootID": "boot-0"}
     world.disrupt(disruption)
     assert not world.run("cp1", rounds=3).done
+
+
+def test_a_refused_send_leaves_what_has_not_shown_its_end_as_it_was(world: World) -> None:
+    first, *dummy = control_planes(world)
+    first.active, first.ready = with_sysctl(first.active), False
+    before = {"machine": "cp1", "step": "apply", "time": moment(world.clock.now() - 60)}
+    world.disrupt(dict(before))
+    first.refuse = [TalosError("PermissionDenied", "It may not be sent.", failure=Failure(code="PERMISSION_DENIED"))]
+    ran = world.run("cp1", rounds=1)
+    assert [acted.done for *unused, acted in ran.acted] == [False] and world.cluster().status["disruption"] == before
+
+
+def test_a_step_that_another_run_has_done_meanwhile_counts_as_done_and_is_not_repeated(world: World) -> None:
+    node = world.joined("w1", 1)
+    node.active = with_rule(node.active)
+    around = world.around()
+    first = world.look("w1", around=around)
+    world.run("w1", allow_reboot=False)
+    assert world.act(first, around).done and [mode for dummy, mode, unused in world.sent] == ["STAGED"]
+    second = world.look("w1", around=around)
+    world.run("w1")
+    sent = len(world.sent)
+    assert world.act(second, around).done and len(world.sent) == sent and node.boot == 2
+
+
+def test_a_step_that_is_called_for_no_longer_is_not_done(world: World) -> None:
+    node = world.joined("w1", 1)
+    node.active = with_sysctl(node.active)
+    around = world.around()
+    found = world.look("w1", around=around)
+    world.annotate("w1", **{HOLD_APPLY: "true"})
+    acted = world.act(found, around)
+    assert not acted.done and acted.refusal is not None and acted.refusal.reason == "HoldApply" and not world.sent
+    world.annotate("w1", **{HOLD_APPLY: "false"})
+    node.stage = "upgrading"
+    acted = world.act(found, around)
+    assert not acted.done and acted.refusal is not None and acted.refusal.rule == "11/changed" and not world.sent
