@@ -21,6 +21,7 @@ class Granted:
 
     def __init__(self, gate: Gate, bounded: bool, again: float) -> None:
         self._gate, self._bounded, self._again = gate, bounded, again
+        self._asked: set[str] = set()
         self._granted: set[str] = set()
         self._withheld: dict[str, Step] = {}
         self._done: dict[str, float] = {}
@@ -33,18 +34,20 @@ class Granted:
         """Show the whole plan. Raises what the gate raises."""
         self.first = plan
         self._warned.update(plan.warnings)
+        self._asked.update(step.id for step in plan.steps)
         self._granted.update(step.id for step in self._gate(plan).steps)
 
     def __contains__(self, step: Step) -> bool:
-        return step.id in self._granted and step.id not in self._withheld
+        return step.id in self._granted
 
     def ask(self, steps: Sequence[Step], warnings: Sequence[Warn]) -> None:
         """Have the gate see the steps that were not in any plan yet, as a plan of their own."""
-        new = tuple(step for step in steps if step.id not in self._granted and step.id not in self._withheld)
+        new = tuple(step for step in steps if step.id not in self._asked)
         told = tuple(warning for warning in warnings if warning not in self._warned)
         if not new:
             return
         self._warned.update(told)
+        self._asked.update(step.id for step in new)
         plan = Plan(new, warnings=told)
         self.later.append(plan)
         try:
