@@ -184,9 +184,18 @@ def _names_members(seen: Converging) -> bool:
     return is_control_plane(seen.machine) and _compared(seen).renames
 
 
+def _own_name(seen: Converging) -> str:
+    return host_name(_rendered(seen).config) or text_at(seen.machine.spec, "hostname")
+
+
+def _rendered_namesake(seen: Converging) -> str:
+    """Another machine that a patch gives the same name."""
+    wanted = _own_name(seen).lower()
+    return next((name for name, hostname in seen.named or () if wanted and hostname.lower() == wanted), "")
+
+
 def _conflict(seen: Converging) -> str:
-    name = host_name(_rendered(seen).config) or text_at(seen.machine.spec, "hostname")
-    return name_conflict(seen.machine, name, seen.siblings, members=seen.members, among_members=_names_members(seen))
+    return name_conflict(seen.machine, _own_name(seen), seen.siblings, members=seen.members, among_members=_names_members(seen))
 
 
 def _reboot_under_way(seen: Converging, now: float) -> bool:
@@ -263,6 +272,11 @@ GATES: tuple[Gate, ...] = (
     Gate("11/links", lambda seen, now: bool(_missing_links(seen)),
          lambda seen, now: _refuse(seen, "11/links", "RenderFailed", f"The configuration does not fit the node: {_missing_links(seen)}.",
                                    "Correct network.primary of the machine, or the patch that names the link.")),
+    Gate("11/hostname-rendered", lambda seen, now: bool(_rendered_namesake(seen)),
+         lambda seen, now: _refuse(seen, "11/hostname-rendered", "HostnameConflict",
+                                   f"The host name {_own_name(seen)} is that of machine {_rendered_namesake(seen)} too, as a patch has it.",
+                                   "Give each machine a host name of its own (spec.hostname)."),
+         needs=("named",), applies=lambda seen: _compared(seen).renames),
     Gate("11/hostname", lambda seen, now: bool(_conflict(seen)),
          lambda seen, now: _refuse(seen, "11/hostname", "HostnameConflict", _conflict(seen), "Give this machine a host name of its own."),
          applies=lambda seen: not _names_members(seen)),

@@ -41,6 +41,7 @@ class Converging:
     of its addresses, else whatever the address to dial gave. `compared`: Unknown where what the node runs cannot be read.
     `told`: where the Kubernetes Node says the machine is now, '' where it says nothing else. `quorum`: etcd without this machine.
     `maintained`: what answers there is in maintenance mode.
+    `named`: other machines of the cluster with the host name that their renders have, where their records say none.
     `members`: as another control plane lists them. `refused_at_once`: the node would take what is to be sent only with a reboot.
     """
 
@@ -57,6 +58,7 @@ class Converging:
     told: str = ""
     quorum: Observed[Etcd] | None = None
     members: Observed[tuple[EtcdMember, ...]] | None = None
+    named: tuple[tuple[str, str], ...] | None = None
     refused_at_once: bool = False
     allow_reboot: bool = True
     expected: str = ""
@@ -64,7 +66,7 @@ class Converging:
 
 
 #: The readings that a decision can ask for, each the name of a field of the observation.
-READINGS = ("node", "quorum", "members")
+READINGS = ("wanted", "node", "named", "members", "quorum")
 
 
 @dataclass(frozen=True)

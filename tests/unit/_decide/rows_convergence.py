@@ -53,12 +53,12 @@ def etcd(others: int, members: int = 3) -> Observed[Etcd]:
 
 def renamed(members: Observed[tuple[EtcdMember, ...]] | None, others: int = 2) -> Converging:
     """A control plane that gets another host name."""
-    return replace(case.case("controlplane", case.hostname, others=others), members=members, quorum=etcd(2))
+    return replace(case.case("controlplane", case.hostname, others=others), members=members, quorum=etcd(2), named=())
 
 
 def named_like_another(change: case.Change) -> Converging:
     seen = case.case(change=change)
-    return replace(seen, siblings=(*seen.siblings, w.machine_record("m2", 2, hostname="M1")))
+    return replace(seen, siblings=(*seen.siblings, w.machine_record("m2", 2, hostname="M1")), named=())
 
 
 def with_links(*names: str) -> Converging:
@@ -150,6 +150,8 @@ CONVERGENCE: tuple[Row, ...] = (
     Row("11/link-there", "", lambda: with_links("eth9"), "Drifted", NO_REBOOT),
     Row("11/name-of-another", "11/hostname", lambda: named_like_another(case.hostname), "HostnameConflict", "HostnameConflict"),
     Row("11/name-copied", "11/hostname", lambda: named_like_another(case.sysctl), "HostnameConflict", "HostnameConflict"),
+    Row("11/name-of-a-patch", "11/hostname-rendered", lambda: replace(case.case(change=case.hostname), named=(("m2", "other"), ("m3", "M1"))),
+        "HostnameConflict", "HostnameConflict"),
     Row("11/name-of-a-member", "11/hostname-members", lambda: renamed(Present((*MEMBERS, EtcdMember("9", "m1", ("https://10.0.0.9:2380",))))),
         "HostnameConflict", "HostnameConflict"),
     Row("11/members-unread", "11/hostname-members", lambda: renamed(Unknown("TimedOut", "no answer")), "HostnameConflict", "HostnameConflict"),
@@ -178,7 +180,7 @@ CONVERGENCE: tuple[Row, ...] = (
     Row("11/at-once", "", lambda: case.case(change=case.sysctl), "Drifted", NO_REBOOT),
     Row("11/needs-a-reboot", "", lambda: case.case(change=case.udev), "Drifted", STAGED),
     Row("11/needs-none-on-the-newest", "", lambda: case.case(change=case.udev, version="v1.14.0"), "Drifted", NO_REBOOT),
-    Row("11/renamed-on-the-newest", "", lambda: case.case(change=case.hostname, version="v1.14.0"), "Drifted", STAGED),
+    Row("11/renamed-on-the-newest", "", lambda: replace(case.case(change=case.hostname, version="v1.14.0"), named=()), "Drifted", STAGED),
     Row("11/only-the-reboot-is-left", "", lambda: case.case(change=case.udev, kept=case.as_is), "RebootRequired", "Reboot"),
     Row("11/only-the-reboot-and-no-leave", "", lambda: replace(case.case(change=case.udev, kept=case.as_is), allow_reboot=False),
         "RebootRequired", "RebootRequired"),

@@ -67,7 +67,7 @@ SENTENCES: tuple[Sentence, ...] = (
     _s(11, "A node has the configuration that it runs and the one for its next boot: both are compared, so what somebody staged is drift "
        "too.", "11/staged-by-somebody"),
     _s(11, "Any change of a host name is STAGED, on every version, since a reboot is needed for it.", "11/renamed-on-the-newest", "11/own-member",
-       "11/name-of-another", "11/name-copied", "11/name-of-a-member", "11/members-unread"),
+       "11/name-of-another", "11/name-of-a-patch", "11/name-copied", "11/name-of-a-member", "11/members-unread"),
     _s(11, "Where a node refuses NO_REBOOT against expectation, the change is staged at the next look.", "11/refused-at-once",
        "11/refused-at-once-and-staged"),
     _s(11, "Nothing is sent to a node that is on its way down, upgrading or installing.", "11/resetting", "11/upgrading-and-drifted",

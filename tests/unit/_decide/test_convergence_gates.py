@@ -77,7 +77,8 @@ def test_every_reason_is_one_of_a_condition_but_for_a_machine_that_is_none_of_th
     (replace(case.case(), node=None), "node"),
     (restarting(None), "quorum"),
     (renamed(None), "members"),
-], ids=["render-first", "no-render-where-the-inputs-are-known", "authenticated", "quorum", "members"])
+    (case.case(change=case.hostname), "named"),
+], ids=["render-first", "no-render-where-the-inputs-are-known", "authenticated", "quorum", "members", "names-of-the-others"])
 def test_what_is_read_next_is_a_decision(seen: Converging, reading: str) -> None:
     assert decide(seen, case.NOW) == Need(reading)
 

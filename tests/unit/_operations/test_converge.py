@@ -99,6 +99,16 @@ def test_a_changed_host_name_that_another_machine_has_is_refused(world: World) -
     assert world.ready("w1") == ("False", "HostnameConflict")
 
 
+def test_a_host_name_that_a_patch_copies_to_two_machines_is_refused_for_both(world: World) -> None:
+    world.joined("w1", 1, hostname=None)
+    world.joined("w2", 2, hostname=None)
+    world.joined("w3", 3)
+    world.patch("names", [{"apiVersion": "v1alpha1", "kind": "HostnameConfig", "auto": "off", "hostname": "same"}])
+    ran = world.run("w1", "w2", "w3")
+    assert not world.sent and {name: found.row.reason for name, found in ran.last.items()} == {
+        "w1": "HostnameConflict", "w2": "HostnameConflict", "w3": "Converged"}
+
+
 def test_a_policy_of_report_only_shows(world: World) -> None:
     node = world.joined("w1", 1)
     node.active = with_sysctl(node.active)
