@@ -210,7 +210,7 @@ def comparing(count: int = 500) -> list[Figure]:
     nodes = {machine["name"]: {"address": machine["address"], "machine": {
         "uuid": machine["uuid"], "serial": machine["serial"], "links": [{"name": "enp1s0", "mac": machine["mac"]}], "disks": [{"name": "sda"}]}}
         for machine in machines}
-    with tempfile.TemporaryDirectory() as folder, Lab.start({"nodes": nodes}, speed=20.0) as lab:
+    with tempfile.TemporaryDirectory() as folder, Lab.start({"nodes": nodes}, speed=3.0) as lab:
         for machine in machines:
             machine["fingerprint"] = lab.state(node=machine["name"])["fingerprint"]
         sent = run("subjects/fleet.py", stdin=json.dumps({"store": f"{folder}/ichor", "machines": machines}))["sent"]

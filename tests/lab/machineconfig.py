@@ -122,6 +122,11 @@ class Config:
         return str(self.cluster.get("id") or (self.document("DiscoveryIdentityConfig") or {}).get("clusterID") or "")
 
     @property
+    def discovers(self) -> bool:
+        """False where the discovery of the cluster's members is turned off."""
+        return (self.cluster.get("discovery") or {}).get("enabled", True) is not False
+
+    @property
     def token(self) -> str:
         return str(self.machine.get("token") or "")
 

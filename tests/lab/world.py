@@ -132,7 +132,7 @@ class World:
     def members(self, config: Config) -> list[dict[str, Any]]:
         """What the discovery service knows of a cluster."""
         found = []
-        for node in self.configured():
+        for node in self.configured() if config.discovers else ():
             boot = node.boot
             if boot is None or boot.active is None or boot.active.cluster_id != config.cluster_id:
                 continue
@@ -144,7 +144,7 @@ class World:
 
     def membership_changed(self) -> None:
         for node in self.configured():
-            if node.boot is not None:
+            if node.boot is not None and node.boot.active is not None and node.boot.active.discovers:
                 node.boot.refresh()
 
     def trustd(self, authority: Authority, asker: Node) -> Authority | None:
