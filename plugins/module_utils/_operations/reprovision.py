@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from .._decide.approved import has_converged
 from .._decide.etcd_words import RemoveEtcdMember
 from .._decide.fallen_back import Told, told_of, with_told
-from .._decide.provisioning_words import ApplyConfig, Follow, Refused, Verdict
+from .._decide.provisioning_words import ApplyConfig, Follow, Refused, Remove, Send, Unchanged, Verdict
 from .._decide.reprovision import decide_again, reading_of
 from .._decide.same_machine import difference
 from .._decide.wipe_evidence import with_reading
@@ -82,9 +82,16 @@ async def act(around: Surroundings, found: Round, step: Step, effects: Effects) 
         sent = await send(around, seen, step, effects)
     except TalosError as error:
         return Acted(False, Refusal(step.target, error.reason, error.message, error.hint, "12/stopped"), error)
-    if sent.stored:
-        return Acted(True)
-    return Acted(False, sent.verdict.refusal if isinstance(sent.verdict, Refused) else None, sent.error)
+    if sent.stored or isinstance(sent.verdict, (Follow, Unchanged)):
+        return Acted(True)  # by this run, or by another one meanwhile
+    return Acted(False, sent.verdict.refusal if isinstance(sent.verdict, Refused) else _waits(step, sent.verdict), sent.error)
+
+
+def _waits(step: Step, verdict: Verdict | None) -> Refusal:
+    """The readings made under the lease call for something else first."""
+    waits = verdict.step.waits_for if isinstance(verdict, (Send, Remove)) else ()
+    told = ", ".join(f"{wait.target}: {wait.what}" for wait in waits) or "the machine, its record or etcd changed since the look"
+    return Refusal(step.target, "OperationInProgress", f"It waits for something else first ({told}).", "It is looked at again.", "13/waits")
 
 
 async def _probe(around: Surroundings, machine: Record, cluster: Record | None) -> tuple[Endpoint, Observed[NodeFacts]] | None:

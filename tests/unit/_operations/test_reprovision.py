@@ -466,3 +466,28 @@ def test_whatever_changes_at_any_moment_nothing_goes_to_another_one(name: str, c
         assert len(world.received) <= 1 and len(world.accepted) <= 1, reference.trace[number - 1]
         if change == "state" and number <= last:
             assert not world.received, reference.trace[number - 1]
+
+
+def test_a_send_that_another_run_has_done_counts_and_one_that_has_to_wait_says_for_whom() -> None:
+    for other_run in (True, False):
+        world = f.planes()
+        f.node_of(world, 1).certificate = w.certificate("boot-1")
+        for node in world.nodes.values():
+            node.members = tuple(one for one in node.members if one.id != f"{1:016x}")
+        life = f.Life(world, "cp1")
+
+        async def run(life: f.Life = life, world: w.World = world, other_run: bool = other_run) -> Acted | None:
+            await life.look()
+            await world.clock.sleep(15)
+            found = await life.look()
+            if other_run:
+                await f.Life(world, "cp1", holder="run-2").live()
+            else:
+                cluster = world.cluster()
+                world.store.put(replace(cluster, status={**cluster.status, "disruption": {"machine": "cp2", "step": "reboot", "time": "2023-11-14T00:00:00Z"}}))
+            return await life.act(found) if found is not None else None
+
+        acted = asyncio.run(run())
+        assert acted is not None and acted.done == other_run and len(world.received) == int(other_run)
+        if not other_run:
+            assert acted.refusal is not None and acted.refusal.rule == "13/waits" and "cp2" in acted.refusal.message
