@@ -25,8 +25,10 @@ def open_nodes(setting: Setting, store: Store | None) -> Nodes:
 
 
 def _rules(setting: Setting, store: Store) -> Iterator[DialRules]:
-    names = {setting.options.text("cluster")} if "cluster" in setting.options else set()
-    for name in setting.options.machines():
+    options = setting.options
+    names = {options.text("cluster")} if "cluster" in options else set()
+    names |= set(options.texts("clusters")) if "clusters" in options else set()
+    for name in options.machines():
         machine = store.get(MACHINE, name)
         if machine is not None:
             names.add(cluster_of(machine))

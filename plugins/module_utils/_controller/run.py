@@ -6,11 +6,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 
 from .._decide.machine_table import TableRow, table
 from .._decide.moments_shown import age
 from .._decide.telling import NodeNow, tell
+from .._model.errors import TalosError
 from .._model.machine import cluster_of
 from .._model.outcome import Outcome
 from .._model.ports import Gate, Ports
@@ -29,8 +31,9 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     loop = Loop(request, ports, gate, world)
     end = await loop.run()
     outcome = _outcome(request, ports, world, loop, end)
-    for line in _table(ports, world, loop):
-        ports.progress(line)
+    with suppress(TalosError):  # a store that fails at the very end takes the table away and not the result
+        for line in _table(ports, world, loop):
+            ports.progress(line)
     return outcome
 
 
