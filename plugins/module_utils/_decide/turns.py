@@ -15,8 +15,10 @@ from dataclasses import dataclass, replace
 from .._model.plan import Step, Wait
 from .._model.records import Record
 from .approved import is_bootstrapped
+from .etcd_words import RemoveEtcdMember
 from .lock import disruption_of
 from .provisioning_words import ApplyConfig
+from .reprovision_words import Resume
 
 
 _READY = " is Ready"
@@ -38,7 +40,7 @@ class Turn:
     @property
     def joins(self) -> bool:
         """Whether it would make the machine a new member of etcd."""
-        return self.control_plane and any(isinstance(step, ApplyConfig) for step in self.steps)
+        return self.control_plane and any(isinstance(step, ApplyConfig) and not isinstance(step, Resume) for step in self.steps)
 
 
 def plan_order(machine: str, cluster: str, control_plane: bool) -> tuple[str, bool, str]:
@@ -61,9 +63,15 @@ def in_turn(turns: Sequence[Turn], cluster: Record | None, joining: Collection[s
     for turn in sorted((turn for turn in turns if turn.locked), key=lambda turn: (turn.machine != disrupted, not turn.control_plane, turn.machine)):
         first = [ahead] if ahead and ahead != turn.machine else []
         first += sorted(name for name in joining if turn.joins and name not in (turn.machine, *first))
-        steps[turn.machine] = tuple(_waiting(step, first) if step.locked else step for step in turn.steps)
+        steps[turn.machine] = tuple(_waiting(step, first) if step.locked and not _helps(step) else step for step in turn.steps)
         ahead = turn.machine
     return steps
+
+
+def _helps(step: Step) -> bool:
+    """What the machine ahead may need in order to become Ready: etcd takes no new member while a voter is dead, and has no leader before
+    enough of those come back that kept their data (section 12)."""
+    return isinstance(step, (RemoveEtcdMember, Resume))
 
 
 def _waiting(step: Step, first: Sequence[str]) -> Step:

@@ -14,7 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from ansible_collections.ichor.talos.plugins.module_utils._decide.etcd_words import RemoveEtcdMember
 from ansible_collections.ichor.talos.plugins.module_utils._decide.provisioning_words import ApplyConfig
+from ansible_collections.ichor.talos.plugins.module_utils._decide.reprovision_words import Reinstall, Resume
 from ansible_collections.ichor.talos.plugins.module_utils._decide.turns import Turn, in_turn, next_step, plan_order, waits_for_others
 from ansible_collections.ichor.talos.plugins.module_utils._model.plan import Step, Target, Wait
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import Record
@@ -117,3 +119,16 @@ def test_a_plan_does_not_depend_on_who_is_disrupted(order: tuple[str, str]) -> N
     assert sorted(subjects, key=lambda entry: plan_order(*entry)) == [("w-1", "a", False), ("cp-1", "b", True), ("cp-2", "b", True), ("w-1", "b", False)]
     found = in_turn(turns(*(f"cp-{name}" for name in order)), cluster(f"cp-{order[0]}"))
     assert sorted(found) == ["cp-a", "cp-b"]
+
+
+def test_what_the_one_ahead_needs_to_become_ready_waits_for_nobody() -> None:
+    """Two wiped control planes of five: etcd takes the first as a member only when the second's old one is gone too."""
+    def wiped(name: str) -> Turn:
+        target = Target(name=name, uid=name)
+        return Turn(name, True, (RemoveEtcdMember(target, "it is stale", locked=True, member="a1"),
+                                 Reinstall(target, "it was wiped", role="controlplane", locked=True)))
+
+    found = in_turn([wiped("cp-1"), wiped("cp-2")], cluster())
+    assert [[wait.what for wait in step.waits_for] for step in found["cp-2"]] == [[], ["cp-1 is Ready"]]
+    kept = [Turn(name, True, (Resume(Target(name=name, uid=name), "it kept its data", role="controlplane", locked=True),)) for name in ("cp-1", "cp-2")]
+    assert waits(in_turn(kept, cluster("cp-1"), {"cp-3"})) == {"cp-1": [], "cp-2": []}
