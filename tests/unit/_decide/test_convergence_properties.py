@@ -50,7 +50,8 @@ def observations(draw: st.DrawFn) -> Converging:
         annotations={HOLD_APPLY: draw(st.sampled_from(["true", "false"]))}, cluster_status=of_cluster, others=draw(st.sampled_from([0, 2, 3])),
         approvalState=draw(st.sampled_from(["approved", "approved", "approved", "rejected"])))
     if draw(st.booleans()):
-        seen = replace(seen, quorum=draw(st.sampled_from([Present(Etcd((), 0)), Present(Etcd((), 2)), Unknown("TimedOut", "no answer")])), members=Present(()), named=())
+        quorum = draw(st.sampled_from([Present(Etcd((), 0)), Present(Etcd((), 2)), Unknown("TimedOut", "no answer")]))
+        seen = replace(seen, quorum=quorum, members=Present(()), named=())
     if draw(st.integers(0, 3)) == 0:
         stage = StageReading(draw(st.sampled_from(STAGES)), draw(st.booleans()), (), draw(st.sampled_from(["", "installing", "installed"])))
         seen = case.with_node(seen, stage=stage)
