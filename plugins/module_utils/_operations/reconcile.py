@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from .._decide.approved import has_converged, is_followed
 from .._decide.lock import disruption_of
-from .._model.approval import approval_state, status_lost
+from .._model.approval import approval_state, status_lost, was_sent
 from .._model.errors import TalosError
 from .._model.machine import cluster_of
 from .._model.outcome import MachineRow
@@ -55,6 +55,10 @@ async def look(around: Surroundings, name: str, effects: Effects) -> Looked:
     control_plane = text_at(machine.spec, "role") == "controlplane"
     if phase == UNDECIDED:
         return Looked(_undecided(around, machine), _nothing, control_plane)
+    if _only_would_be_sent(around, machine):
+        row = MachineRow(name, cluster_of(machine), text_at(machine.status, "stage"), False, "ConfigStored",
+                         "An earlier task of this check run would have sent it its configuration; what follows is seen then.")
+        return Looked(Round(name, cluster_of(machine), Plan(), row, around.timing.follow, True), _nothing, control_plane)
     try:
         looked = await _of_phase(around, name, phase, effects)
     except TalosError as error:
@@ -65,6 +69,15 @@ async def look(around: Surroundings, name: str, effects: Effects) -> Looked:
         return Looked(_failed(around, machine, refusal), _nothing, control_plane)
     return replace(looked, round=_disrupted(around, looked.round), control_plane=control_plane,
                    joining=phase == FOLLOW and not looked.round.row.ready)
+
+
+def _only_would_be_sent(around: Surroundings, machine: Record) -> bool:
+    """Whether it is only in this check run that the machine was sent a configuration: there is nothing to see on it."""
+    recorded = around.ports.recorded
+    if recorded is None or not was_sent(machine):
+        return False
+    real = recorded(MACHINE, machine.name)
+    return real is None or not was_sent(real)
 
 
 def _disrupted(around: Surroundings, found: Round) -> Round:

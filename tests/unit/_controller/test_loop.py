@@ -269,3 +269,15 @@ def test_who_waits_for_a_dead_one_waits_for_a_person() -> None:
     outcome = fleet.reconcile(until_settled=True, max_runtime=3000.0)
     assert outcome.extra["ended"] == "settled" and fleet.clock.time - w.START < 600 and not fleet.received
     assert outcome.unreachable == ("cp-2",) and [line for line in outcome.waiting_for if line.startswith("cp-3: ") and "cp-2" in line]
+
+
+def test_a_later_task_of_a_check_run_does_not_look_at_what_would_have_been_sent() -> None:
+    fleet = new()
+    before = dict(fleet.store.records)
+    planned = fleet.reconcile(check=True)
+    for record in planned.would_be:
+        fleet.store.put(record)
+    ports = replace(fleet.ports(check=True), recorded=lambda kind, name: next(one for ref, one in before.items() if (ref.kind, ref.name) == (kind, name)))
+    count = len(fleet.trace)
+    later = asyncio.run(run(Request(passes=1), ports, w.OpenGate(check=True)))
+    assert not later.plan.steps and set(reasons(later).values()) == {"ConfigStored"} and len(fleet.trace) == count
