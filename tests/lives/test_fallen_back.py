@@ -103,6 +103,17 @@ def test_only_state_wiped_keeps_the_member(cluster: Cluster) -> None:
     again_nothing(cluster)
 
 
+def test_state_wiped_on_every_control_plane_at_once(cluster: Cluster) -> None:
+    """etcd has no quorum then, and whoever comes back first cannot be Ready alone."""
+    planes = ("cp-1", "cp-2", "cp-3")
+    for host in planes:
+        cluster.wipe(host, "STATE")
+    mark = planned(cluster, *(("Resume", host) for host in planes))
+    done(cluster, *(("Resume", host) for host in planes))
+    assert writes(cluster.lab, mark) == {SEND: 3}
+    converged(cluster)
+
+
 def test_state_not_found_at_one_boot(cluster: Cluster) -> None:
     cluster.lab.hide_state(node="cp-3")
     cluster.restart("cp-3")
