@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""A round of a converged machine: read it, show its drift, bring it back (design sections 10, 11 and 13)."""
+"""A look at, and the steps of, a converged machine: read it, show its drift, bring it back (design sections 10, 11 and 13)."""
 
 from __future__ import annotations
 
@@ -83,17 +83,17 @@ async def _over(around: Surroundings, looked: Looked) -> bool:
     return due and await end_of(around.ports, looked.view, around.timing, around.allow_loopback)
 
 
-async def act(around: Surroundings, round: Round, step: Step, effects: Effects) -> Acted:
+async def act(around: Surroundings, last: Round, step: Step, effects: Effects) -> Acted:
     """Carry out this very step, on readings made for it on the connection that it uses, or say why not."""
     if isinstance(around.ports.store, PassStore):
         # What is done is decided on the store itself, not on the listings of a pass.
         around = replace(around, ports=replace(around.ports, store=around.ports.store.inner))
     try:
         if not step.locked:
-            return await _carry_out(around, round, step, effects, None)
-        purpose = f"{'the reboot' if isinstance(step, Reboot) else 'a new configuration'} of {round.name}"
-        async with held(around.ports, round.cluster, purpose, around.timing) as lease:
-            return await _carry_out(around, round, step, effects, lease)
+            return await _carry_out(around, last, step, effects, None)
+        purpose = f"{'the reboot' if isinstance(step, Reboot) else 'a new configuration'} of {last.name}"
+        async with held(around.ports, last.cluster, purpose, around.timing) as lease:
+            return await _carry_out(around, last, step, effects, lease)
     except TalosError as error:
         return _not_done(step, "13/lock" if error.reason in LOCK_REASONS else "11/stopped", error.reason, error.message, error.hint, error)
 
@@ -102,9 +102,9 @@ def _not_done(step: Step, rule: str, reason: str, message: str, hint: str, error
     return Acted(False, Refusal(step.target, reason, message, hint, rule), error)
 
 
-async def _carry_out(around: Surroundings, round: Round, step: Step, effects: Effects, lease: Held | None) -> Acted:
-    looked = begin(around, round.name, fully=True)
-    before = round.carry.seen.node if isinstance(round.carry, Looked) else None
+async def _carry_out(around: Surroundings, last: Round, step: Step, effects: Effects, lease: Held | None) -> Acted:
+    looked = begin(around, last.name, fully=True)
+    before = last.carry.seen.node if isinstance(last.carry, Looked) else None
     if not isinstance(before, Present) or looked.credentials is None or looked.endpoint is None:
         return _not_done(step, "11/changed", "RecordChanged", "The machine changed since it was looked at.", "It is looked at again.")
     async with around.ports.nodes.authenticated(parse_endpoint(before.value.at), looked.credentials) as session:
