@@ -12,6 +12,7 @@ from __future__ import annotations
 from tests.unit._decide.sentences_sending import Sentence
 
 LIFE = "tests/unit/_operations/test_reprovision.py"
+DISTURBED = "tests/unit/_operations/test_reprovision_disturbed.py"
 GATES = "tests/unit/_decide/test_reprovision_gates.py"
 PROPERTIES = "tests/unit/_decide/test_reprovision_properties.py"
 LAB = "tests/lives/test_fallen_back.py"
@@ -30,7 +31,7 @@ SENTENCES: tuple[Sentence, ...] = (
     _s("If it answers with the approved identity, the render is sent again with the same install settings and the machine is followed as in section 9.",
        f"{LIFE}::test_a_wiped_worker_is_sent_its_configuration_once_and_followed", "12/other-machine", "12/booting", "12/nobody"),
     _s("Automatic; `hold-apply` is the only opt-out (`ReprovisionBlocked`).", "12/held", f"{LIFE}::test_hold_apply_is_the_opt_out",
-       f"{LIFE}::test_a_hold_between_plan_and_step_is_heard"),
+       f"{DISTURBED}::test_a_hold_between_plan_and_step_is_heard"),
     _s("Same gates as a join.", f"{GATES}::test_a_gate_that_provisioning_gains_holds_here_too", "12/pending", "12/no-configuration",
        "12/partial-configuration", "12/no-credentials", "12/other-authority", "12/address-refused", "12/status-lost", "12/secure-boot-off", "12/links",
        "12/older", "12/shutting-down", "12/rotating", "12/over-cap", "12/being-removed", "12/operation", "12/bytes-that-were-refused", "12/host-name-taken",
@@ -48,7 +49,7 @@ SENTENCES: tuple[Sentence, ...] = (
        "12/stored-meanwhile", "12/lost-answer-and-it-runs", "12/no-answer-and-another-boot", "12/no-answer-and-silent", "12/second-attempt"),
     _s("Event `NodeReinstalled` (Warning), message \"Ichor re-installed this node\" with the hash.",
        f"{LIFE}::test_a_wiped_worker_is_sent_its_configuration_once_and_followed",
-       f"{LIFE}::test_a_lost_answer_of_the_send_counts_as_stored_and_is_told_as_a_reinstall"),
+       f"{DISTURBED}::test_a_lost_answer_of_the_send_counts_as_stored_and_is_told_as_a_reinstall"),
     _s("STATE present with a file system: not wiped, a boot that missed its disk; report `StateNotFound`, look again, send nothing.",
        "12/state-is-there", "12/state-is-there-on-a-control-plane", f"{LIFE}::test_state_that_was_not_found_is_one_warning_and_nothing_is_sent"),
     _s("No STATE, but EPHEMERAL or ETCD present: etcd's data is still there and, while META is, Talos will not install whatever the install settings say, "
@@ -68,9 +69,9 @@ SENTENCES: tuple[Sentence, ...] = (
        "12/nameless-learner-stays", "12/named-learner", "12/member-answers", "12/member-twice", "12/nameless-voter",
        f"{PROPERTIES}::test_a_member_is_removed_only_by_its_name_and_address_and_never_against_the_quorum",
        f"{LIFE}::test_a_member_that_lives_elsewhere_under_the_machine_s_address_is_left_alone"),
-    _s("Gone already is done.", "12/member-gone-already", f"{LIFE}::test_a_member_that_another_run_removed_counts_as_done"),
+    _s("Gone already is done.", "12/member-gone-already", f"{DISTURBED}::test_a_member_that_another_run_removed_counts_as_done"),
     _s("Removal fails → `StaleEtcdMember`, the message naming `talos_machine_removal`.",
-       f"{LIFE}::test_a_removal_that_etcd_refuses_is_told_and_nothing_is_sent"),
+       f"{DISTURBED}::test_a_removal_that_etcd_refuses_is_told_and_nothing_is_sent"),
     _s("Name unknown, etcd unreadable, or no other control plane → `ReprovisionBlocked`, nothing sent; with no other control plane the message points to the "
        "restore, and a confirmed restore, or `discard_etcd: <cluster>` typed by a person, lifts it once for the machine that it names.", "12/name-unknown",
        "12/all-wiped", "12/no-list", "12/only-control-plane", "12/others-were-never-sent", "12/others-are-workers", "12/given-up-by-another-name",
