@@ -83,7 +83,7 @@ def life(lab: Lab, project: Project) -> Life:
 
 def test_the_plan_comes_first_and_is_what_happens(life: Life) -> None:
     assert not life.left_by_check
-    steps = [(action, target) for action, target in life.check.steps]
+    steps = life.check.steps
     assert steps == life.created.steps
     assert [action for action, dummy in steps] == (["CreateCluster", "GenerateSecrets"] + ["CreateMachine"] * 5 + ["ApproveMachine"] * 5
                                                    + ["ApplyConfig"] * 5 + ["Bootstrap"])

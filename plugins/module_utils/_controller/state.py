@@ -85,8 +85,11 @@ class State:
 
     def whole_plan(self, cluster_of: Callable[[str], Record | None]) -> Plan:
         """Every step that the present looks call for, in a stable order, each with what it waits for (section 20)."""
-        names = sorted(self.looked, key=lambda name: (not is_discovery(name), plan_order(name, self.looked[name].round.cluster,
-                                                                                       self.looked[name].control_plane)))
+        def place(name: str) -> tuple[bool, tuple[str, bool, str]]:
+            looked = self.looked[name]
+            return not is_discovery(name), plan_order(name, looked.round.cluster, looked.control_plane)
+
+        names = sorted(self.looked, key=place)
         turns: dict[str, tuple[Step, ...]] = {}
         for cluster in sorted(self._wanting):
             if self._wanting[cluster]:

@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import replace
 
 import pytest
@@ -191,31 +193,20 @@ def test_each_kind_is_listed_once_a_pass() -> None:
 
 def test_a_hanging_node_costs_the_others_nothing() -> None:
     fleet = new(6)
-    hung = asyncio.Event()
 
     class Nodes(w.Nodes):
-        def maintenance(self, endpoint: Endpoint, pin: str = "") -> object:  # type: ignore[override]
+        """One connection says nothing until the deadline of the call is over."""
+
+        @asynccontextmanager
+        async def maintenance(self, endpoint: Endpoint, pin: str = "") -> AsyncIterator[w.Session]:
             if endpoint.host == "10.0.0.3":
-                return _Hanging(fleet, hung)
-            return super().maintenance(endpoint, pin)
+                await fleet.clock.sleep(Timing().call)
+                raise w.error("TimedOut", endpoint)
+            async with super().maintenance(endpoint, pin) as session:
+                yield session
 
-    ports = replace(fleet.ports(), nodes=Nodes(fleet))
-    outcome = asyncio.run(run(Request(passes=1), ports, w.OpenGate()))
+    outcome = asyncio.run(run(Request(passes=1), replace(fleet.ports(), nodes=Nodes(fleet)), w.OpenGate()))
     assert len(fleet.accepted) == 5 and outcome.unreachable == ("w-3",) and 20 <= fleet.clock.time - w.START < 21
-
-
-class _Hanging:
-    """A connection that says nothing until the deadline of the call is over."""
-
-    def __init__(self, fleet: Fleet, hung: asyncio.Event) -> None:
-        self._fleet = fleet
-
-    async def __aenter__(self) -> None:
-        await self._fleet.clock.sleep(Timing().call)
-        raise w.error("TimedOut", "10.0.0.3:50000")
-
-    async def __aexit__(self, *unused: object) -> None:
-        return None
 
 
 @pytest.mark.parametrize("at", ["facts cp-1", "apply cp-1", "lease prod"])
