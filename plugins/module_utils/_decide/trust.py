@@ -91,7 +91,8 @@ def _named_other(case: _Trust) -> Refusal | None:
         return None
     return case.refuse("5/trust-fingerprint", "FingerprintMismatch", (
         f"The node at {case.node.endpoint} shows {case.node.certificate.fingerprint}, valid from {moment(case.node.certificate.not_before)}, "
-        f"and not {case.edit.fingerprint}."), f"Compare it with the machine's console; when it is the one there, run with fingerprint: {case.node.certificate.fingerprint}")
+        f"and not {case.edit.fingerprint}."),
+        f"Compare it with the machine's console; when it is the one there, run with fingerprint: {case.node.certificate.fingerprint}")
 
 
 def _elsewhere(case: _Trust) -> Refusal | None:

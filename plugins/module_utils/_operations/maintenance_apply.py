@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from .._decide.approved import is_bootstrapped
+from .._decide.approved import is_bootstrapped, is_control_plane
 from .._decide.conditions import Status
 from .._decide.lock import disruption_of
 from .._decide.no_answer import with_stored
@@ -108,7 +108,7 @@ async def _end_disruptions(around: Surroundings, jobs: Sequence[Job]) -> None:
         address = address_of(MachineView(machine, cluster, ()), around.allow_loopback)
         credentials = credentials_for(around.ports, name, cluster)
         if isinstance(address, Present) and isinstance(credentials, Present):
-            await end_if_over(around.ports, cluster, address.value, credentials, identity_of(machine), around.timing)
+            await end_if_over(around.ports, cluster, address.value, credentials, identity_of(machine), around.timing, is_control_plane(machine))
 
 
 async def _observe(around: Surroundings, job: Job, beside: tuple[tuple[str, str], ...], limit: asyncio.Semaphore) -> _Machine:

@@ -32,8 +32,10 @@ def planes(number: int, status: dict[str, Json]) -> tuple[Record, ...]:
 
 
 CASES: dict[str, tuple[Seen, str]] = {
-    "3/operation": (Seen(record({**BOOTSTRAPPED, "operation": {"name": "restore", "since": "2026-01-02T00:00:00Z"}}), planes(3, READY)), "restore is being done"),
-    "9/bootstrapping": (Seen(record({"bootstrapping": {"machine": "prod-1", "time": "2026-01-01T00:00:00Z"}}), planes(3, LATE)), "being bootstrapped on prod-1"),
+    "3/operation": (Seen(record({**BOOTSTRAPPED, "operation": {"name": "restore", "since": "2026-01-02T00:00:00Z"}}), planes(3, READY)),
+                    "restore is being done"),
+    "9/bootstrapping": (Seen(record({"bootstrapping": {"machine": "prod-1", "time": "2026-01-01T00:00:00Z"}}), planes(3, LATE)),
+                        "being bootstrapped on prod-1"),
     "13/no-lock": (Seen(record(BOOTSTRAPPED), planes(3, READY), no_lock="another folder has the lock."), "There is no lock here"),
     "13/disruption": (Seen(record({**BOOTSTRAPPED, "disruption": {"machine": "prod-2", "step": "reboot", "time": "2026-01-02T00:00:00Z"}}), planes(3, READY)),
                       "Machine prod-2 was disrupted"),
