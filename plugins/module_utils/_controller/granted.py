@@ -68,6 +68,11 @@ class Granted:
             return 0.0
         return float("inf") if self._bounded else max(0.0, at + self._again - now)
 
+    def done_for_good(self, step: Step, seen: float) -> bool:
+        """Whether the step was done under a saved plan before it was called for again, at that time: it is not done a second time."""
+        at = self._done.get(step.id)
+        return self._bounded and at is not None and seen > at
+
     @property
     def executed(self) -> tuple[str, ...]:
         return tuple(self._done)

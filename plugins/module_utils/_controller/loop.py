@@ -133,8 +133,12 @@ class Loop:
         return "" if len(self.due) else PASSES
 
     def _stuck(self, name: str) -> bool:
-        """Whether a machine waits for others on which nothing happens any more: then it waits for a person, too."""
-        return self._seen.get(name, 0.0) > self._moved and waits_for_others(self.steps(name), name)
+        """Whether a machine waits for a person: its next step is not in the saved plan, or was done under it, or waits for others on which
+        nothing happens any more."""
+        steps, seen = self.steps(name), self._seen.get(name, 0.0)
+        if steps and (steps[0] not in self.granted or self.granted.done_for_good(steps[0], seen)):
+            return True
+        return seen > self._moved and waits_for_others(steps, name)
 
     def steps(self, name: str) -> tuple[Step, ...]:
         """What a machine's last look called for, with what it waits for in its turn."""

@@ -40,6 +40,9 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
 def _outcome(request: Request, ports: Ports, world: World, loop: Loop, end: str) -> Outcome:
     state, granted = loop.state, loop.granted
     plan = granted.first
+    if not plan.steps:
+        # Nothing was called for at first: what was done then is what later plans held.
+        plan = replace(plan, steps=tuple(step for later in granted.later for step in later.steps if step.id in granted.executed))
     concerned = {step.target.name for step in plan.steps} | {step.target.name for later in granted.later for step in later.steps}
     rows = tuple(replace(row, changed=name in concerned) for name, row in sorted(state.rows.items()))
     silent = tuple(name for name in sorted(state.rows) if (found := state.looked.get(name)) is not None and found.round.silent)

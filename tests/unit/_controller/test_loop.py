@@ -272,3 +272,22 @@ def test_a_later_task_of_a_check_run_does_not_look_at_what_would_have_been_sent(
     count = len(fleet.trace)
     later = asyncio.run(run(Request(passes=1), ports, w.OpenGate(check=True)))
     assert not later.plan.steps and set(reasons(later).values()) == {"ConfigStored"} and len(fleet.trace) == count
+
+
+def test_what_a_saved_plan_does_not_hold_waits_for_a_person() -> None:
+    fleet = Fleet(bootstrapped=True)
+    fleet.runs("cp-1", 1, "controlplane")
+    installing = fleet.waits("w-7", 7, status={"stage": "installing", "configStoredAt": "2023-11-14T22:13:00Z", "storedConfigHash": "a"})
+    installing.mode = "closed"
+
+    def later(count: int, what: str) -> None:
+        passed = fleet.clock.time - w.START
+        if passed > 20 and fleet.store.get(MACHINE, "w-9") is None:
+            fleet.waits("w-9", 9)
+        if passed > 60:
+            installing.mode, installing.stage, installing.ready = "running", "running", True
+
+    fleet.hook = later
+    outcome = fleet.reconcile(until_settled=True, max_runtime=3000.0, gate=SavedGate(), bounded=True)
+    assert outcome.extra["ended"] == "settled" and not fleet.received and 60 < fleet.clock.time - w.START < 600
+    assert any("w-9: ApplyConfig is not in the saved plan" in line for line in outcome.waiting_for)
