@@ -73,8 +73,6 @@ class Boot:
         self._refreshing = False
         self._opening = False
 
-    # -- running
-
     def spawn(self, work: Coroutine[Any, Any, Any]) -> asyncio.Task[Any]:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
@@ -125,8 +123,6 @@ class Boot:
 
     async def sleep(self, seconds: float) -> None:
         await self.clock.sleep(seconds)
-
-    # -- the main sequence
 
     async def _main(self) -> None:
         timings = self.node.world.timings
@@ -201,8 +197,6 @@ class Boot:
             self.reissue("configuration")
             self.node.world.membership_changed()
         self.refresh()
-
-    # -- listening
 
     @property
     def in_maintenance(self) -> bool:
@@ -312,8 +306,6 @@ class Boot:
             self.endpoint.close_listener()
             self.node.observe()
             await self.endpoint.stop(self.clock.real(1.0))
-
-    # -- what others see
 
     @property
     def hostname(self) -> str:

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 from dataclasses import fields
 from datetime import timedelta
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from tests.lab import by_hand, certificates, flapping
+from tests.lab import hardware as described
 from tests.lab.faults import KINDS, Fault
 from tests.lab.node import Node
 from tests.lab.storage import EXTRA_VOLUMES, Storage
@@ -39,8 +41,6 @@ class Commands:
         if found is None:
             raise ValueError(f"no node {node!r}")
         return found
-
-    # -- the world
 
     async def do_ping(self) -> str:
         return "pong"
@@ -116,8 +116,6 @@ class Commands:
                 return state
             await asyncio.sleep(0.01)
         raise TimeoutError(f"{node} is {found.state()['stage']} ({found.mode}), not {stage}, after {seconds} s")
-
-    # -- machines
 
     async def do_power(self, node: str, state: str) -> None:
         """`on`, `off` (a cut) or `cycle`."""
@@ -204,7 +202,7 @@ class Commands:
         for key, value in values.items():
             if not hasattr(found.hardware, key):
                 raise ValueError(f"hardware has no {key!r}")
-            setattr(found.hardware, key, value)
+            setattr(found.hardware, key, _whole(found.name, key, value))
         if found.boot is not None:
             from tests.lab import publish
 
@@ -216,8 +214,6 @@ class Commands:
     async def do_cut(self, first: str, second: str, apart: bool = True) -> None:
         self.world.cut(first, second, apart)
 
-    # -- by hand
-
     async def do_edit(
         self, node: str, patch: dict[str, Any] | None = None, kind: str = "v1alpha1", text: str | None = None, mode: str = "auto",
     ) -> str:
@@ -228,8 +224,6 @@ class Commands:
     async def do_upgrade_k8s(self, to: str, nodes: list[str]) -> dict[str, str]:
         """As `talosctl upgrade-k8s`: the image tags in the configurations of these nodes, one after the other."""
         return {name: by_hand.upgrade_kubernetes(self._node(name), to) for name in nodes}
-
-    # -- certificates
 
     async def do_reissue(self, node: str) -> dict[str, Any]:
         found = self._node(node)
@@ -282,8 +276,6 @@ class Commands:
             leaf = certificates.issue_server(boot.authority, found.now(), certificates.MAINTENANCE_NAME, [], ["127.0.0.1", *found.addresses])
             boot.replace_identity(Identity(leaf, boot._identity.client_authorities))
 
-    # -- faults
-
     async def do_fault(self, node: str, kind: str, rpc: str = "*", times: int | None = None, value: Any = None) -> None:
         self._node(node).faults.add(Fault(kind, rpc, times, value))
 
@@ -315,8 +307,6 @@ class Commands:
                 found.boot.refresh()
         return found.boot.etcd.process()
 
-    # -- the log
-
     async def do_log(self, since: int = 0, **wanted: Any) -> list[dict[str, Any]]:
         return self.world.log.select(since, **wanted)
 
@@ -334,3 +324,16 @@ class Commands:
             return found.storage.config.decode("utf-8", "replace") if found.storage.config is not None else None
         config = getattr(found.boot, which) if found.boot is not None else None
         return config.raw.decode("utf-8", "replace") if config is not None else None
+
+
+def _whole(node: str, key: str, value: Any) -> Any:
+    """Disks and links in the short form of a world file, or whole ones as they are."""
+    if key == "disks":
+        return [item if "dev_path" in item else described.disk(item, index, _seed(node)) for index, item in enumerate(value)]
+    if key == "links":
+        return [item if "hardwareAddr" in item else described.link(item, index, _seed(node)) for index, item in enumerate(value)]
+    return value
+
+
+def _seed(node: str) -> str:
+    return hashlib.sha256(node.encode()).hexdigest()

@@ -137,8 +137,6 @@ class Connection(asyncio.Protocol):
         self._drain_began = False
         self.dripping: bytearray | None = None
 
-    # -- the transport
-
     def connection_made(self, transport: Any) -> None:
         self.transport = transport
         name = transport.get_extra_info("peername")
@@ -245,8 +243,6 @@ class Connection(asyncio.Protocol):
         """Bytes past TLS and HTTP/2, for faults."""
         if self.transport is not None and not self.transport.is_closing():
             self.transport.write(data)
-
-    # -- streams
 
     def _event(self, event: http2.Event) -> None:
         if isinstance(event, http2.Request):
@@ -362,8 +358,6 @@ class Connection(asyncio.Protocol):
         self.http.send_headers(call.stream, http2.header_block(trailers), end=True)
         self._flush()
         self._close_when_drained()
-
-    # -- stopping
 
     def drain(self) -> None:
         """GOAWAY as grpc-go's GracefulStop sends it: twice, the second one when the peer has answered a ping; until then new calls

@@ -92,8 +92,6 @@ class EmulatedEtcd(EtcdService):
     async def look(self) -> None:
         return
 
-    # -- calls
-
     async def _own(self) -> Cluster:
         """The local member's cluster; waits for ever while etcd does not run here."""
         while True:

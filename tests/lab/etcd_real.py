@@ -82,8 +82,6 @@ class RealEtcd(EtcdService):
     def address(self) -> str:
         return self._listens
 
-    # -- the data
-
     def _disk(self) -> Path:
         """The folder of the partition that keeps etcd's data."""
         node = self.boot.node
@@ -157,8 +155,6 @@ class RealEtcd(EtcdService):
         self.boot.node.note("etcd-promoted", member=f"{identifier:016x}")
         await self.look()
         return True
-
-    # -- the process
 
     def _client(self, address: str) -> EtcdClient:
         if self._context is None:
@@ -240,8 +236,6 @@ class RealEtcd(EtcdService):
             return None
         return {"pid": self._process.pid, "data": str(self.data.folder), "pki": str(self._pki())}
 
-    # -- looking
-
     async def _keep_looking(self) -> None:
         while True:
             await asyncio.sleep(_LOOK)
@@ -260,8 +254,6 @@ class RealEtcd(EtcdService):
         if members is not None:
             data.cluster.members = {member.id: member for member in _members(members)}
         self.boot.node.observe()
-
-    # -- calls
 
     def _clients(self, local: bool) -> list[EtcdClient]:
         """This node's own member first while it is healthy, then the other voters that it reaches."""

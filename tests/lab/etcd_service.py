@@ -169,8 +169,6 @@ class EtcdService(ABC):
         self.boot.node.world.observe()
         self.boot.refresh()
 
-    # -- what an etcd has to do
-
     @abstractmethod
     async def _create(self, content: bytes) -> None:
         """Data of a new cluster with this node as its only member; with a snapshot's content when there is any."""
@@ -221,8 +219,6 @@ class EtcdService(ABC):
     @abstractmethod
     async def look(self) -> None:
         """Brings `data.cluster` up to date for the control interface."""
-
-    # -- calls of the API; where etcd does not run they wait until the caller gives up
 
     @abstractmethod
     async def members(self, local: bool) -> list[Member]:

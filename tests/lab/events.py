@@ -80,8 +80,6 @@ class Events:
         for queue in self._listeners:
             queue.put_nowait(None)
 
-    # -- what the sequencer says
-
     def sequence(self, name: str, start: bool, actor: str = "", error: str | None = None, code: int = 0) -> None:
         body = message("machine.SequenceEvent")(sequence=name, action=0 if error is not None else (1 if start else 2))
         if error is not None:

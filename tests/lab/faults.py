@@ -75,8 +75,6 @@ class Faults:
         self._background.add(task)
         task.add_done_callback(self._background.discard)
 
-    # -- connections
-
     def at_connect(self, connection: Connection) -> bool:
         """True when the connection is not to be served."""
         fault = self._strike(CONNECT_KINDS)
@@ -119,8 +117,6 @@ class Faults:
                 connection.dripping += data
                 return True
         return False
-
-    # -- calls
 
     async def at_call(self, call: Call) -> None:
         """Strikes before the node has looked at the request."""

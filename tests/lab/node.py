@@ -61,8 +61,6 @@ class Node:
         self._holds: dict[str, asyncio.Event] = {}
         self.trace: list[tuple[float, dict[str, Any]]] = []
 
-    # -- time and notes
-
     def now(self) -> float:
         return self.world.clock.now() + self.clock_offset
 
@@ -76,8 +74,6 @@ class Node:
     def prefix(self, address: str) -> str:
         parsed = ipaddress.ip_address(address)
         return f"{address}/{64 if parsed.version == 6 else (8 if parsed.is_loopback else 24)}"
-
-    # -- power
 
     def power_on(self) -> None:
         if not self.powered:
@@ -124,8 +120,6 @@ class Node:
         self.boot = None
         self.powered = False
         self.note("power", state="off")
-
-    # -- boot support
 
     def load_stored(self, boot: Boot) -> None:
         """The configuration of the STATE partition becomes active and persistent."""
@@ -191,8 +185,6 @@ class Node:
         self.storage.wiped_disks.extend(request.user_disks)
         self.note("wiped", labels=list(request.labels), system=request.system, disks=list(request.user_disks))
 
-    # -- what a client can see
-
     def observe(self) -> None:
         """Appends to the trace when something that a client can see has changed. Times are lab seconds."""
         seen = self._visible()
@@ -223,8 +215,6 @@ class Node:
             seen["etcd-members"] = last.get("etcd-members")
         return seen
 
-    # -- holding a sequence at a phase, for faults
-
     async def hold(self, phase: str) -> None:
         event = self._holds.get(phase)
         if event is not None:
@@ -235,8 +225,6 @@ class Node:
             self._holds.setdefault(phase, asyncio.Event())
         elif phase in self._holds:
             self._holds.pop(phase).set()
-
-    # -- listening and calls
 
     def new_endpoint(self, identity: Any) -> Endpoint:
         boot = self.boot
@@ -257,8 +245,6 @@ class Node:
             "done", self.name, peer=call.peer, rpc=call.path, code=status.NAMES[code], text=text or None, credentials=roles_text(sorted(call.roles)),
             messages=call.sent or None, **call.log_fields,
         )
-
-    # -- what the control interface shows
 
     def state(self) -> dict[str, Any]:
         boot, storage = self.boot, self.storage

@@ -71,8 +71,6 @@ class Runner:
     def __init__(self, stage: Stage) -> None:
         self.stage = stage
 
-    # -- requests
-
     def _bodies(self, row: dict[str, Any]) -> list[bytes]:
         options = row.get("options") or {}
         count = options.get("messages_sent", 1)
@@ -146,8 +144,6 @@ class Runner:
             return 170
 
     _target = "cp1"
-
-    # -- running
 
     def run(self, row: dict[str, Any]) -> None:
         """Raises Mismatch when the lab differs from the row."""
@@ -273,8 +269,6 @@ class Runner:
             if same_diff(hunk, actual, stage.addresses, stage.minor):
                 return item
         return None
-
-    # -- checking
 
     def _check(self, row: dict[str, Any], outcome: Outcome) -> None:
         accepted = row.get("code_any_of") or [row["code"]]

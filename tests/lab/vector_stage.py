@@ -158,8 +158,6 @@ class Stage:
     def hold(self, name: str, phase: str, held: bool = True) -> None:
         self.lab.hold(node=self.key(name), phase=phase, held=held)
 
-    # -- configurations
-
     def good(self, name: str) -> str:
         """The configuration that the recorded node of that name had: the last change of each is the host name."""
         return next(item for item in self.configs.names(self.talos) if self._is_good(item, name))
@@ -204,8 +202,6 @@ class Stage:
         if outcome.code != "OK":
             raise RuntimeError(f"{method} on {name}: {outcome.code} {outcome.details}")
         return outcome
-
-    # -- usual ways
 
     def booted(self, name: str) -> None:
         """A control plane that waits for its bootstrap."""

@@ -236,9 +236,6 @@ _SCENARIOS: dict[str, Callable[[Stage, list[dict[str, Any]]], float]] = {
 }
 
 
-# -- comparing
-
-
 def _recorded(row: dict[str, Any]) -> dict[str, list[Any]]:
     """The recorded values of each thing, in order. A recording that never reached its end is cut where etcd lost its quorum."""
     out: dict[str, list[Any]] = {}

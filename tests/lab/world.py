@@ -76,8 +76,6 @@ class World:
         self._members: dict[int, str] = {}
         self._cut: set[frozenset[str]] = set()
 
-    # -- nodes
-
     def add(self, name: str, description: Mapping[str, Any]) -> Node:
         """A node from its description: `address`, `port`, `version`, `machine`, `power`, and what Node takes beside them."""
         if name in self.nodes:
@@ -111,8 +109,6 @@ class World:
                 return node
         return None
 
-    # -- connections between nodes
-
     def cut(self, first: str, second: str, apart: bool) -> None:
         """Separates two nodes, or joins them again."""
         pair = frozenset((first, second))
@@ -123,8 +119,6 @@ class World:
 
     def reachable(self, first: str, second: str) -> bool:
         return frozenset((first, second)) not in self._cut
-
-    # -- clusters
 
     def configured(self) -> list[Node]:
         return [node for node in self.nodes.values() if node.boot is not None and node.boot.configured and node.boot.bootable]

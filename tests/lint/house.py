@@ -26,6 +26,8 @@ LEFTOVERS = {".build", ".git", ".ansible", ".hypothesis", ".mypy_cache", ".pytes
 
 # Somebody's own folder: a path that means nothing on another machine.
 PERSONAL = re.compile(r"(?<![\w.])/(?:home|Users)/[A-Za-z]\w*/|(?<![\w.])/root/[.\w]")
+# A comment that draws a line across the file: what it parts belongs into files of their own.
+BANNER = re.compile(r"^\s*# ?(?:-{2,}|={2,}|#{2,}|\*{2,})")
 TEXT = {".py", ".yml", ".yaml", ".md", ".txt", ".toml", ".proto", ".svg", ".rst", ".cfg", ".go", ".mod", ".sh", ""}
 
 
@@ -61,6 +63,7 @@ def _python(where: str, text: str) -> list[str]:
         found.append("does not begin with the three lines of copyright, licence and SPDX tag")
     if "from __future__ import annotations" not in lines:
         found.append('lacks "from __future__ import annotations"')
+    found.extend(f"has a banner in line {number}" for number, line in enumerate(lines, 1) if BANNER.match(line))
     if Path(where).stem.strip("_") in VAGUE or VAGUE & set(Path(where).parts[:-1]):
         found.append("has a name that says nothing about its purpose")
     if where.startswith("plugins/module_utils/") and not where.endswith("/_descriptors.py") and len(lines) > UTILITY_LINES:

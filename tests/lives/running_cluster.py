@@ -76,10 +76,10 @@ class Cluster:
         ended = self.nursery.run(module, store_path=str(self.store), **arguments)
         assert not ended.result.get("failed") and ended.result, f"{module}: {ended.output} {ended.errors}"
 
-    def run(self, *, check: bool = False, **more: Any) -> dict[str, Any]:
+    def run(self, *, check: bool = False, fails: bool = False, **more: Any) -> dict[str, Any]:
         """Until nothing more happens without a person; one look in check mode, or for `passes`."""
         ends = {} if check or "passes" in more else {"until": "settled"}
-        return self.module("talos_controller", check=check, cluster="prod", discover=False, max_runtime=LONGEST, **ends, **more)
+        return self.module("talos_controller", check=check, fails=fails, cluster="prod", discover=False, max_runtime=LONGEST, **ends, **more)
 
     def status(self, host: str) -> dict[str, Any]:
         found = json.loads((self.store / ".state" / "machines" / f"{self.names[host]}.json").read_text(encoding="utf-8"))

@@ -204,7 +204,8 @@ def test_the_only_control_plane_is_blocked_and_points_to_the_restore(cluster: Cl
     alone = Cluster(cluster.lab, cluster.nursery, tmp_path, network_of(f"{__name__} alone"), 1, 0, prefix="x").create()
     alone.wipe("xcp-1")
     mark = planned(alone)
-    for more in ({}, {"discard_etcd": "prod"}, {"discard_etcd": "other", "machine": alone.names["xcp-1"]}):
+    assert "one machine" in alone.run(discard_etcd="prod", fails=True)["msg"]
+    for more in ({}, {"discard_etcd": "other", "machine": alone.names["xcp-1"]}):
         result = alone.run(**more)
         assert writes(alone.lab, mark, accepted=False) == {} and alone.reason("xcp-1") == "ReprovisionBlocked"
         assert "Restore etcd from a backup" in next(iter(row["message"] for row in result["machines"]))

@@ -95,9 +95,6 @@ def machine(number: int = 1, state: str = "pending", *, name: str = "", address:
                   status_version="1", annotations=dict(annotations or {}), source=f"machines/prod-{number}.yaml")
 
 
-# -- ports -------------------------------------------------------------------------------------------------------------------
-
-
 @dataclass
 class Clock:
     """Time that passes only when somebody sleeps."""

@@ -21,7 +21,7 @@ NOT_BLANK = frozenset({"fingerprint", "uuid", "serial", "expect_plan_id", "plan_
 
 
 def check_given(values: Mapping[str, object]) -> None:
-    """Raises TalosError `InvalidInput` for a NUL byte, a blank value that would lift a restriction, and a machine's name that is none."""
+    """Raises TalosError `InvalidInput` for a NUL byte, a blank value that would lift a restriction, and a name or a fingerprint that is none."""
     for name, value in values.items():
         if name not in SECRET_OPTIONS and any("\0" in text for text in _texts(value)):
             raise TalosError("InvalidInput", f"{name} has a NUL byte in it.", "Give it as plain text.")
@@ -33,10 +33,13 @@ def check_given(values: Mapping[str, object]) -> None:
         raise TalosError("InvalidInput", "machines is given, and every name in it is empty.", "Give the names, or leave the option out.")
     machine = values.get("machine")
     named = [*([machine] if isinstance(machine, str) else []), *listed]
-    if not named:
+    fingerprint = values.get("fingerprint")
+    if not named and not fingerprint:
         return
-    from .._model.schema_formats import is_dns_1123  # it brings the forms of everything else
+    from .._model.schema_formats import FORMATS, is_dns_1123  # it brings the forms of everything else
 
+    if isinstance(fingerprint, str) and (fault := FORMATS["fingerprint"].fault(fingerprint.strip())):
+        raise TalosError("InvalidInput", f"fingerprint is {fingerprint[:100]!r}; it {fault}.", "Give it as the node's console shows it.")
     for text in named:
         if text.strip() and not is_dns_1123(text.strip()):
             raise TalosError("InvalidInput", f"{text!r} cannot be the name of a machine's record.",

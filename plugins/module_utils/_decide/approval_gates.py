@@ -32,9 +32,6 @@ def _refuse(case: Case, rule: str, reason: str, message: str, hint: str) -> Refu
     return Refusal(case.target, reason, message, hint, rule)
 
 
-# -- before there is a record to speak of ------------------------------------------------------------------------------------
-
-
 def not_a_record(wanted: Wanted, seen: Candidate) -> Refusal | None:
     """Names are exact; a record that cannot be read is not guessed at."""
     target = Target(name=wanted.name)
@@ -48,9 +45,6 @@ def not_a_record(wanted: Wanted, seen: Candidate) -> Refusal | None:
         return Refusal(target, "RecordNotFound", f"Machine {wanted.name} belongs to cluster {cluster_of(seen.machine) or '(none)'}, not to {wanted.cluster}.",
                        "Check the name and the cluster.", "7/other-cluster")
     return None
-
-
-# -- who acts, on what -------------------------------------------------------------------------------------------------------
 
 
 def _schedule(case: Case) -> Refusal | None:
@@ -97,9 +91,6 @@ COMMON: tuple[Row, ...] = (
 )
 
 REJECTION: tuple[Row, ...] = (("7/reject-after-send", _reject_sent),)
-
-
-# -- an approval -------------------------------------------------------------------------------------------------------------
 
 
 def _role_after_send(case: Case) -> Refusal | None:

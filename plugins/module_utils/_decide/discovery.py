@@ -86,8 +86,6 @@ class _Pass:
         changes = tuple(self.changes[name] for name in sorted(self.changes))
         return Verdict(Plan(tuple(self.steps), warnings=_few(self.warnings)), changes, tuple(self.events), tuple(self.found), self.silent)
 
-    # -- one answer ------------------------------------------------------------------------------------------------------
-
     def take(self, answer: Answer) -> None:
         if answer.probe.kind == "AlreadyConfigured":
             self._configured(answer)
@@ -211,8 +209,6 @@ class _Pass:
                 later.append(seconds_of(text_at(machine.status, "maintenanceFingerprintAt")) or 0.0)
         return all(time <= last for time in later)
 
-    # -- what is written -------------------------------------------------------------------------------------------------
-
     def _create(self, answer: Answer, facts: NodeFacts, identity: Identity, weak: tuple[Weakness, ...]) -> None:
         name = weak_name(answer.probe.endpoint, identity) if weak else self._strong_name(identity)
         record = pending_record(name, self.request.cluster, answer.probe.endpoint, facts, identity, weak, self.now)
@@ -270,8 +266,6 @@ class _Pass:
                 without: tuple[str, ...] = (), transitions: tuple[Transition, ...] = ()) -> None:
         if self.request.register:
             self.changes[machine.name] = StatusChange(machine.ref, machine.uid, values, conditions, without, transitions=transitions)
-
-    # -- words -----------------------------------------------------------------------------------------------------------
 
     def _tell(self, answer: Answer, message: str, rule: str, machine: str = "", *, weak: bool = False, warn: bool = False) -> None:
         self.found.append(Found(answer.probe.endpoint, answer.probe.kind, machine, message, rule, weak, answer.facts))

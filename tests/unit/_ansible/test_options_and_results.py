@@ -61,7 +61,8 @@ def test_machine_and_machines_are_one_list_without_repeats() -> None:
 
 
 @pytest.mark.parametrize("given", [
-    {"fingerprint": ""}, {"fingerprint": "  "}, {"uuid": ""}, {"expect_plan_id": ""}, {"machine": ""}, {"machines": ["", " "]}, {"select": ""},
+    {"fingerprint": ""}, {"fingerprint": "  "}, {"fingerprint": "the one on its console"}, {"uuid": ""}, {"expect_plan_id": ""}, {"machine": ""},
+    {"machines": ["", " "]}, {"select": ""},
     {"machine": "../prod-1"}, {"machine": "prod-*"}, {"machine": "Prod_1"}, {"machines": ["a", "a/../b"]}, {"machine": "x" * 254},
     {"machine": "a\0"}, {"config_dir": "configs\0"}, {"install": {"disk": "/dev/sda\0"}}, {"labels": {"a\0": "b"}}, {"addresses": ["10.0.0.1\0"]},
 ], ids=repr)

@@ -46,8 +46,6 @@ def bundle(old: bool = False) -> Bundle:
     return read_bundle((VECTORS / ("secrets-aescbc.yaml" if old else "secrets.yaml")).read_bytes())
 
 
-# -- bundles
-
 def put(form: str = "absent", there: Observed[Bundle] = Absent(), *, imported: Observed[Bundle] = Absent(), faults: tuple[str, ...] = (),
         status: dict[str, Json] | None = None, bootstrapped: bool = False, broken: bool = False, stored: bool = True,
         exported: Observed[Bundle] = Absent(), **wish: object) -> Seen:
@@ -92,8 +90,6 @@ BUNDLES: tuple[Row, ...] = (
     Row("8/bundle-old-key", lambda: put("clear", Present(bundle(old=True))), ("8/bundle-old-key",)),
 )
 
-
-# -- patches
 
 def given(number: int, role: str = "worker", patches: Sequence[PatchRecord] = (), cluster_spec: dict[str, Json] | None = None, **spec: Json) -> RenderInput:
     base: dict[str, Json] = {"talosVersion": "v1.13.9", "kubernetesVersion": "v1.35.0", "endpoint": "https://10.9.0.1:6443", **(cluster_spec or {})}
@@ -193,8 +189,6 @@ PATCHES: tuple[Row, ...] = (
 )
 
 
-# -- what a configuration is like
-
 def rendered(*patches: PatchRecord, **spec: Json) -> Rendered:
     return render(given(1, "controlplane", patches, **spec))
 
@@ -233,8 +227,6 @@ STATES: tuple[Row, ...] = (
     Row("8/unreadable", lambda: state(Present(rendered()), Unknown("TimedOut", "no answer")), ("11/unreadable",), reasons=("CurrentConfigUnavailable",)),
 )
 
-
-# -- credentials
 
 @functools.cache
 def issued(days: int = 365, roles: tuple[str, ...] = ("os:admin",), name: str = "prod", endpoints: tuple[str, ...] = ("10.0.0.1",),

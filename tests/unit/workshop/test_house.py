@@ -31,6 +31,7 @@ def _write(root: Path, file: str, text: str) -> list[str]:
         ("plugins/module_utils/_model/utils/a.py", HEADER, "says nothing"),
         ("plugins/module_utils/_model/a.py", HEADER + "x = 1\n" * 400, "lines, more than 400"),
         ("plugins/modules/a.py", HEADER + "x = 1\n" * 250, "beside its documentation"),
+        ("tests/unit/a.py", HEADER + "# " + "-- words ----\n", "a banner"),
         ("docs/a.md", "see /ho" + "me/somebody/notes\n", "folder of one machine"),
         ("tests/a.yml", "path: /ro" + "ot/.kube/config\n", "folder of one machine"),
     ],
