@@ -75,6 +75,8 @@ class Loop:
         #: When each subject was last looked at, and when anything last changed.
         self._seen: dict[str, float] = {}
         self._moved = self._clock.monotonic()
+        #: Machines whose step needs a lock that cannot be had here until a person takes the store over.
+        self._lockless: set[str] = set()
         self._landed: deque[_Landed] = deque()
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._acting: set[str] = set()
@@ -136,6 +138,8 @@ class Loop:
         """Whether a machine waits for a person: its next step is not in the saved plan, or was done under it, or waits for others on which
         nothing happens any more."""
         steps, seen = self.steps(name), self._seen.get(name, 0.0)
+        if name in self._lockless:
+            return True
         if steps and (steps[0] not in self.granted or self.granted.done_for_good(steps[0], seen)):
             return True
         return seen > self._moved and waits_for_others(steps, name)
@@ -333,10 +337,12 @@ class Loop:
         self._world.note(name)
         if landed.acted:
             self._moved = now
+            self._lockless.discard(name)
             self.state.unsettled.add(name)
             self.state.rows[name] = reconcile.row_now(self._world.around, looked.round)
         elif landed.refusal is not None:
             self.state.refusals[name] = landed.refusal
+            (self._lockless.add if landed.refusal.reason == "NoLock" else self._lockless.discard)(name)
             message = f"{landed.refusal.message} {landed.refusal.hint}".strip()
             self.state.rows[name] = replace(self.state.rows[name], reason=landed.refusal.reason, message=message)
         self.teller.row(self.state.rows[name])

@@ -291,3 +291,18 @@ def test_what_a_saved_plan_does_not_hold_waits_for_a_person() -> None:
     outcome = fleet.reconcile(until_settled=True, max_runtime=3000.0, gate=SavedGate(), bounded=True)
     assert outcome.extra["ended"] == "settled" and not fleet.received and 60 < fleet.clock.time - w.START < 600
     assert any("w-9: ApplyConfig is not in the saved plan" in line for line in outcome.waiting_for)
+
+
+def test_a_store_that_cannot_be_locked_waits_for_a_person() -> None:
+    fleet = new()
+    fleet.store.leases.refuse = "NoLock"
+
+    def runs(count: int, what: str) -> None:
+        for node in fleet.nodes.values():
+            if node.name in fleet.accepted:
+                node.mode, node.stage = "running", "running"
+
+    fleet.hook = runs
+    outcome = fleet.reconcile(until_settled=True, max_runtime=900.0)
+    assert fleet.accepted == ["w-2"] and outcome.extra["ended"] == "settled" and fleet.clock.time - w.START < 120
+    assert reasons(outcome)["cp-1"] == "NoLock" and "cp-1" in outcome.blocked
