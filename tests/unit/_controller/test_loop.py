@@ -306,3 +306,22 @@ def test_a_store_that_cannot_be_locked_waits_for_a_person() -> None:
     outcome = fleet.reconcile(until_settled=True, max_runtime=900.0)
     assert fleet.accepted == ["w-2"] and outcome.extra["ended"] == "settled" and fleet.clock.time - w.START < 120
     assert reasons(outcome)["cp-1"] == "NoLock" and "cp-1" in outcome.blocked
+
+
+def test_a_worker_whose_disk_was_wiped_is_put_back_by_a_later_plan() -> None:
+    fleet = Fleet(bootstrapped=True)
+    fleet.runs("cp-1", 1, "controlplane")
+    node = fleet.runs("w-2", 2)
+
+    def wiped(count: int, what: str) -> None:
+        if not fleet.accepted and fleet.clock.time - w.START > 100 and node.mode == "running":
+            node.mode, node.certificate, node.config = "maintenance", w.certificate("two"), b""
+        elif fleet.accepted and node.mode == "closed":
+            node.mode, node.stage, node.ready = "running", "running", True
+
+    fleet.hook = wiped
+    outcome = fleet.reconcile(max_runtime=600.0)
+    assert fleet.accepted == ["w-2"] and not outcome.plan.steps[1:] and outcome.executed
+    assert [step["action"] for plan in outcome.extra["later_plans"] for step in plan["plan"]] == ["Reinstall"]
+    assert reasons(outcome) == {"cp-1": "Converged", "w-2": "Converged"}
+    assert "NodeReinstalled" in [event.reason for event in fleet.store.written]
