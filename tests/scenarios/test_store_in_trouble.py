@@ -61,7 +61,12 @@ def read_only(project: Project) -> Undo:
     modes = {folder: folder.stat().st_mode & 0o777 for folder in folders}
     for folder in folders:
         folder.chmod(0o555)
-    return lambda: [folder.chmod(mode) for folder, mode in modes.items()].clear()
+
+    def back() -> None:
+        for folder, mode in modes.items():
+            folder.chmod(mode)
+
+    return back
 
 
 def broken(path: str) -> Callable[[Project], Undo]:

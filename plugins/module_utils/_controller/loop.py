@@ -161,8 +161,6 @@ class Loop:
             timer.cancel()
         self.teller.waiting(sorted(self.state.unsettled), self._deadline - self._clock.monotonic())
 
-    # -- the records ---------------------------------------------------------------------------------------------------
-
     def _renew(self, now: float) -> None:
         """Read the listings anew, now and then: new records join, those that are gone leave, changed ones are looked at at once."""
         if not self._planned or not self._stale and now - self._world.renewed < 2 * self._request.timing.follow:
@@ -193,8 +191,6 @@ class Loop:
         self._turned.pop(name, None)
         self._seen.pop(name, None)
         self.state.forget(name)
-
-    # -- tasks ---------------------------------------------------------------------------------------------------------
 
     def _start(self, name: str, work: Coroutine[object, object, _Landed]) -> None:
         self._busy[name] = asyncio.ensure_future(self._landing(name, work))
@@ -263,8 +259,6 @@ class Loop:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-
-    # -- what follows --------------------------------------------------------------------------------------------------
 
     def _land(self) -> None:
         """Take what came back, and start what may go now."""

@@ -52,4 +52,3 @@ def with_applied(status: Status, compared: Compared, wanted: Rendered) -> Status
     kept = {key: value for key, value in status.items() if key not in ("rejectedInputsHash", "observedInputsHash")}
     after: Status = {**kept, "appliedConfigHash": compared.sha256}
     return {**after, "observedInputsHash": wanted.inputs_hash} if compared.sha256 == wanted.sha256 else after
-

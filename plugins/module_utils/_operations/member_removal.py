@@ -97,5 +97,3 @@ def _failed(observation: Provisioning, step: RemoveEtcdMember, error: TalosError
         return Refusal(observation.target, error.reason, error.message, error.hint, "13/lost")
     return Refusal(observation.target, "StaleEtcdMember", f"The etcd member {step.member} of this machine could not be removed: {error.message}",
                    "The next look tries it again; when it stays, remove it with talos_machine_removal.", "12/removal-failed")
-
-

@@ -17,6 +17,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Optional
 
 from .._model.errors import TalosError
 from .._model.plain_files import NotPlain, read_plain
@@ -69,7 +70,7 @@ def read_bytes(path: Path, largest: int = _LARGEST) -> bytes | None:
 
 
 #: Whether two files are what they were: of each, the numbers that a change of its content changes, or None where it is not there.
-Signature = tuple[tuple[int, int, int, int] | None, ...]
+Signature = tuple[Optional[tuple[int, int, int, int]], ...]
 #: A file that changed so lately may change again within the resolution of its times, in seconds.
 _LATELY = 2.0
 

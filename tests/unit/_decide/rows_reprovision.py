@@ -45,7 +45,8 @@ def moved(seen: Provisioning, **spec: object) -> Provisioning:
     record = seen.machine
     if record is None:
         raise ValueError("a converged machine has a record")
-    return replace(seen, machine=replace(record, spec={key: value for key, value in {**record.spec, **spec}.items() if value is not None}))  # type: ignore[misc]
+    given = {key: value for key, value in {**record.spec, **spec}.items() if value is not None}
+    return replace(seen, machine=replace(record, spec=given))  # type: ignore[misc]
 
 
 UNREADABLE = Unknown("ControlPlaneUnreachable", "no other control plane answers")

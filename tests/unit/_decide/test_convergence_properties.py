@@ -82,7 +82,8 @@ def test_what_is_sent_has_passed_every_hold(seen: Converging) -> None:
     assert seen.node.value.identity == w.identity(1) and not seen.compared.value.in_sync and not seen.compared.value.authority
     assert machine.annotations[HOLD_APPLY] != "true" and cluster.spec.get("driftPolicy") != "report" and not cluster.spec.get("hold")
     assert not cluster.status.get("operation") and not any(
-        entry["type"] == "Removal" and entry["status"] == "True" for entry in machine.status.get("conditions") or ())  # type: ignore[union-attr,index,call-overload]
+        entry["type"] == "Removal" and entry["status"] == "True"  # type: ignore[index,call-overload]
+        for entry in machine.status.get("conditions") or ())  # type: ignore[union-attr]
     assert seen.node.value.stage.stage not in ("resetting", "shuttingDown", "rebooting", "upgrading", "installing")
 
 

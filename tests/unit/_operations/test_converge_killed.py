@@ -64,11 +64,16 @@ def test_a_run_that_is_killed_anywhere_is_finished_by_the_next(tmp_path: Path, m
         assert len(sent) <= (3 if name == "w1" else 2), moments[number - 1]
 
 
+def killed_at_the_reboot(count: int, what: str) -> None:
+    if what == "reboot w1":
+        raise Killed(what)
+
+
 def test_a_run_that_stops_between_the_announcement_of_a_reboot_and_the_reboot_blocks_nobody_for_ever(tmp_path: Path) -> None:
     world, node = worker(tmp_path)
     other = world.joined("w2", 2)
     other.active = with_rule(other.active)
-    world.hook = lambda count, what: (_ for _ in ()).throw(Killed(what)) if what == "reboot w1" else None
+    world.hook = killed_at_the_reboot
     with pytest.raises(Killed):
         world.run("w1")
     world.hook = lambda count, what: None
