@@ -34,13 +34,13 @@ options:
     description:
       - The folder of the directory store. A relative path starts at the folder of the inventory file.
       - If not set, C(ichor/) beside the inventory file is used.
-    type: path
+    type: str
     env:
       - name: ICHOR_STORE_PATH
   state_path:
     description:
       - The folder of status, events and leases, when it is not C(.state) in the store. A relative path starts at the folder of the inventory file.
-    type: path
+    type: str
     env:
       - name: ICHOR_STATE_PATH
   clusters:

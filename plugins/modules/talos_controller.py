@@ -306,6 +306,8 @@ failure:
       type: str
 """
 
+import os
+
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.arguments import Spec
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.options import Options
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.run import run_module
@@ -339,6 +341,9 @@ def build_request(options: Options) -> Request:
                          f"Give a number of seconds above 0 and of at most {LONGEST:.0f} (a week).")
     if "discard_etcd" in options and len(options.machines()) != 1:
         raise TalosError("InvalidInput", "discard_etcd is for one machine, and none or several are named.", "Name the machine with machine.")
+    listed, named = options.texts("clusters"), options.text("cluster")
+    if listed and named and named != os.environ.get("ICHOR_CLUSTER"):
+        raise TalosError("InvalidInput", "cluster and clusters are both given.", "Give one of them.")
     clusters = options.texts("clusters") or ((options.text("cluster"),) if options.text("cluster") else ())
     return Request(
         clusters=clusters, machines=options.machines(), select=options.text("select"), passes=options.integer("passes"),

@@ -62,9 +62,9 @@ def inventory(project: Project, *arguments: str) -> str:
     return ended.stdout
 
 
-def asked(project: Project, *arguments: str) -> subprocess.CompletedProcess[str]:
+def asked(project: Project, *arguments: str, source: str = "prod.ichor.yml") -> subprocess.CompletedProcess[str]:
     program = Path(sys.executable).with_name("ansible-inventory")
-    ended = subprocess.run([str(program), "-i", "prod.ichor.yml", *arguments], cwd=project.folder, env=project.variables(), text=True,
+    ended = subprocess.run([str(program), "-i", source, *arguments], cwd=project.folder, env=project.variables(), text=True,
                            capture_output=True, check=False)
     assert "Traceback" not in ended.stderr
     return ended
@@ -121,6 +121,15 @@ def test_a_store_that_is_not_there_is_one_sentence(project: Project) -> None:
     (project.folder / "prod.ichor.yml").write_text("plugin: ichor.talos.machines\nstore_path: nowhere\n", encoding="utf-8")
     ended = asked(project, "--graph")
     assert "There is no store in" in ended.stderr and "Traceback" not in ended.stderr
+
+
+def test_a_relative_store_path_starts_at_the_folder_of_the_inventory_file(project: Project) -> None:
+    (project.folder / "inventory").mkdir()
+    (project.folder / "inventory" / "near.ichor.yml").write_text("plugin: ichor.talos.machines\nstore_path: ../ichor\n", encoding="utf-8")
+    (project.folder / "inventory" / "none.ichor.yml").write_text("plugin: ichor.talos.machines\nstore_path: ichor\n", encoding="utf-8")
+    assert "--runs" in asked(project, "--graph", source="inventory/near.ichor.yml").stdout
+    none = asked(project, "--graph", source="inventory/none.ichor.yml")
+    assert "--runs" not in none.stdout and "inventory/ichor" in none.stderr
 
 
 def test_a_thousand_machines(project: Project) -> None:

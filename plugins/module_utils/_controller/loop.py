@@ -85,6 +85,11 @@ class Loop:
         self._failure: BaseException | None = None
         self._deadline = self._clock.monotonic() + request.max_runtime
 
+    @property
+    def unseen(self) -> tuple[str, ...]:
+        """Subjects that this run did not come to look at."""
+        return tuple(sorted(self._first))
+
     async def run(self) -> str:
         """Look and act until the end, and say which end it was. Raises TalosError where the plan or the store ends the run."""
         try:

@@ -55,12 +55,12 @@ def _outcome(request: Request, ports: Ports, world: World, loop: Loop, end: str)
                           for entry in world.broken()]
     return Outcome(
         plan=replace(plan, refusals=(*plan.refusals, *late)), executed=granted.executed, machines=rows, transitions=tuple(state.transitions),
-        events=tuple(state.events), blocked=(*blocked, *(entry.name for entry in world.broken() if entry.kind == MACHINE)), unreachable=silent,
+        events=tuple(state.events), blocked=(*blocked, *(entry.name for entry in world.broken() if world.concerns(entry))), unreachable=silent,
         waiting_for=waiting, requeue_after=max(0.0, left - ports.clock.monotonic()) if left is not None else None,
         differences=tuple(one for name in sorted(state.differences) for one in state.differences[name]),
         message=_message(loop, end, len(silent), len(blocked)), interrupted=end == INTERRUPTED,
         would_be=_would_be(ports, loop) if end == PLANNED else (),
-        extra={"ended": end, "settled": end == SETTLED or not state.unsettled, "later_plans": later, "broken": broken})
+        extra={"ended": end, "settled": end == SETTLED or not (state.unsettled or loop.unseen), "later_plans": later, "broken": broken})
 
 
 def _would_be(ports: Ports, loop: Loop) -> tuple[Record, ...]:
@@ -82,6 +82,7 @@ def _waiting(loop: Loop, end: str) -> tuple[str, ...]:
         row = state.rows.get(name)
         waits = [f"{wait.target}: {wait.what}" if wait.target else wait.what for step in loop.steps(name)[:1] for wait in step.waits_for]
         told.append(f"{name}: {'; '.join(waits) or (row.message if row is not None else '') or 'its next look'}")
+    told += [f"{name}: its first look" for name in loop.unseen]
     told += [f"{step.target}: {step.action} is not in the saved plan; save the present plan, read it, and run that" for step in loop.granted.withheld]
     return tuple(told)
 
@@ -89,6 +90,7 @@ def _waiting(loop: Loop, end: str) -> tuple[str, ...]:
 def _message(loop: Loop, end: str, silent: int, blocked: int) -> str:
     rows = loop.state.rows.values()
     parts = [f"{sum(1 for row in rows if row.ready)} of {len(rows)} machine{'' if len(rows) == 1 else 's'} Ready"]
+    parts += [f"{len(loop.unseen)} not looked at"] if loop.unseen else []
     parts += [f"{silent} out of reach"] if silent else []
     parts += [f"{blocked} held"] if blocked else []
     steps = len(loop.granted.executed)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from .._decide.approved import is_control_plane
 from .._model.errors import TalosError
 from .._model.machine import cluster_of
 from .._model.ports import Ports
@@ -73,10 +74,23 @@ class World:
             if name not in known:
                 raise TalosError("RecordNotFound", f"There is no machine {name} in {self.store.description}.",
                                  "Check the name; talos_machine_info lists the machines.")
+        self._check_discarded()
         for name in self._request.clusters:
             if name not in clusters:
                 raise TalosError("RecordNotFound", f"There is no cluster {name} in {self.store.description}.",
                                  "Check the name, or create it with talos_cluster.")
+
+    def _check_discarded(self) -> None:
+        """An etcd is given up by typing the name of its own cluster, for a control plane (section 12)."""
+        given = self._request.discard_etcd
+        for machine in self.store.list(MACHINE).records if given else ():
+            if machine.name not in self._named:
+                continue
+            if not is_control_plane(machine):
+                raise TalosError("InvalidInput", f"discard_etcd is given, and machine {machine.name} is no control plane.", "Leave discard_etcd out.")
+            if cluster_of(machine) != given:
+                raise TalosError("InvalidInput", f"discard_etcd is {given!r}, and the cluster of machine {machine.name} is {cluster_of(machine)}.",
+                                 "Type the name of that cluster when its etcd is to be given up.")
 
     def _wanted(self, machine: Record) -> bool:
         request = self._request
@@ -107,6 +121,10 @@ class World:
     def broken(self) -> tuple[Broken, ...]:
         """Records that cannot be read; whose they are is not known, so they are told in every run."""
         return tuple(entry for kind in (CLUSTER, MACHINE, CONFIG_PATCH) for entry in self.store.list(kind).broken)
+
+    def concerns(self, broken: Broken) -> bool:
+        """Whether a machine whose record cannot be read may be one of those that are acted on."""
+        return broken.kind == MACHINE and (self.whole or broken.name in self._named)
 
     def vanished(self) -> tuple[str, ...]:
         return self.store.list(MACHINE).vanished

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from .._model.approval import approval_state
 from .._model.machine import cluster_of
-from .._model.records import Record, text_at
+from .._model.records import Record, condition_of, text_at
 
 
 def is_approved(machine: Record) -> bool:
@@ -43,6 +43,20 @@ def in_cluster(machines: Iterable[Record], cluster: str) -> tuple[Record, ...]:
 
 def approved_control_planes(machines: Iterable[Record]) -> tuple[Record, ...]:
     return tuple(machine for machine in machines if is_approved(machine) and is_control_plane(machine))
+
+
+def etcd_lost(cluster: Record | None, machines: Iterable[Record]) -> bool:
+    """Whether no control plane of a bootstrapped cluster is left as the records say: each was wiped and is held, or was installed anew
+    after the bootstrap and has not joined. Such an etcd comes back from a snapshot only; it is never begun empty by itself."""
+    planes = approved_control_planes(machines)
+    since = text_at(cluster.status, "bootstrappedAt") if cluster is not None else ""
+
+    def gone(machine: Record) -> bool:
+        ready = condition_of(machine, "Ready")
+        held = ready is not None and ready.reason == "ReprovisionBlocked"
+        return held or is_followed(machine) and text_at(machine.status, "configStoredAt") > since
+
+    return bool(since and planes) and all(gone(machine) for machine in planes)
 
 
 def is_bootstrapped(cluster: Record | None) -> bool:

@@ -16,7 +16,7 @@ from .._model.moments import moment
 from .._model.observed import Observed, Present, Unknown
 from .._model.plan import Refusal, Step, Target, Wait
 from .._model.records import CLUSTER, Record, condition_of, text_at
-from .approved import approved_control_planes, has_converged, is_approved, is_bootstrapped, is_control_plane
+from .approved import approved_control_planes, etcd_lost, has_converged, is_approved, is_bootstrapped, is_control_plane
 from .conditions import Status
 from .following import OTHER_CLUSTER, Answer, is_member
 from .lock import LockView, disruption_of, held_by_other, lock_refusals
@@ -197,10 +197,17 @@ GATES: tuple[Gate, ...] = (
 )
 
 
+ETCD_LOST_HINT = ("Recover it on one control plane: talosctl bootstrap --recover-from=SNAPSHOT. Without a snapshot, talosctl bootstrap begins an empty etcd, "
+                  "and all that Kubernetes knew is gone.")
+
+
 def decide_bootstrap(seen: Bootstrapping, gates: tuple[Gate, ...] = GATES) -> Verdict:
     """What the observation calls for. A bootstrapped cluster is done before anything else is looked at, but for the role of
     the machine that was named."""
     if is_bootstrapped(seen.cluster) and seen.machine is not None and is_control_plane(seen.machine):
+        if etcd_lost(seen.cluster, seen.machines):
+            return Refused(Refusal(seen.target, "AlreadyBootstrapped", f"The etcd of cluster {seen.target.cluster} is lost with its last control plane, "
+                                   "and it is not begun empty by itself.", ETCD_LOST_HINT, "9/bootstrapped-and-lost"))
         since = text_at(seen.cluster.status, "bootstrappedAt") if seen.cluster is not None else ""
         return Done(f"Cluster {seen.target.cluster} is bootstrapped already, at {since}.")
     if is_bootstrapped(seen.cluster):

@@ -16,7 +16,8 @@ from .._model.observed import Observed, Unknown
 from .._model.plan import Refusal, Target
 from .._model.ports import LeaseView
 from .._model.records import Record, condition_of, text_at
-from .approved import approved_control_planes, has_converged, is_approved, is_bootstrapped, is_control_plane
+from .approved import approved_control_planes, etcd_lost, has_converged, is_approved, is_bootstrapped, is_control_plane
+from .bootstrap import ETCD_LOST_HINT
 from .following import is_member
 from .lock import LockView, disruption_of, lock_refusals
 from .telling import Doing
@@ -96,7 +97,8 @@ def _refusal(seen: Seen) -> Doing:
 def _disrupted(seen: Seen) -> Doing:
     found = disruption_of(seen.cluster)
     what, machine, since = (found.step, found.machine, found.time) if found else ("", "", "")
-    return Doing(f"Machine {machine} was disrupted ({what}), and nothing disruptive begins on another one before it is well again.", since,
+    return Doing(f"Machine {machine} was disrupted ({what}): no other machine is restarted, and no other control plane is changed, before it is well "
+                 "again.", since,
                  f"evidence that {machine} is well", f"Look at {machine} with talos_machine_info; talos_cluster, clear_disruption: {machine}, when it is well "
                  "or will never be.")
 
@@ -144,6 +146,9 @@ ROWS: tuple[_Row, ...] = (
     _Row("9/lost", _lost,
          lambda seen: Doing("A control plane has converged, and the record does not say that etcd was bootstrapped.", "", "a person",
                             "Bring the state folder back; it is never bootstrapped again.")),
+    _Row("12/etcd-lost", lambda seen: etcd_lost(seen.cluster, seen.machines),
+         lambda seen: Doing("No control plane of it is left, so its etcd is lost.", "", "a person who recovers etcd",
+                            f"A wiped control plane is installed again with talos_controller, discard_etcd: {seen.cluster.name}. {ETCD_LOST_HINT}")),
     _Row("13/lock", lambda seen: bool(_refusals(seen)), _refusal),
     _Row("9/empty", lambda seen: not _planes(seen),
          lambda seen: Doing("No control plane is approved yet.", "", "a person's approval",

@@ -120,6 +120,28 @@ def test_a_broken_file_is_listed_and_a_wrong_name_is_one_sentence() -> None:
             asyncio.run(run(Request(**scope), fleet.ports(), w.OpenGate()))  # type: ignore[arg-type]
 
 
+def test_a_broken_file_of_another_machine_is_told_and_blocks_nobody_in_a_narrower_scope() -> None:
+    fleet = new()
+    fleet.store.broken = (Broken(MACHINE, "torn", "machines/torn.yaml", 3, "it is cut off"),)
+    outcome = fleet.reconcile("w-2", passes=1)
+    assert outcome.blocked == () and outcome.extra["broken"][0]["name"] == "torn"
+
+
+def test_a_run_without_time_for_a_look_is_not_settled_and_says_whom_it_did_not_see() -> None:
+    outcome = new().reconcile(max_runtime=0.0, until_settled=True)
+    assert outcome.extra["settled"] is False and not outcome.executed and "2 not looked at" in outcome.message
+    assert outcome.waiting_for == ("cp-1: its first look", "w-2: its first look")
+
+
+@pytest.mark.parametrize(("machine", "name", "says"), [
+    ("cp-1", "Prod", "the cluster of machine cp-1 is prod"), ("cp-1", "nope", "the cluster of machine cp-1 is prod"),
+    ("w-2", "prod", "machine w-2 is no control plane")])
+def test_an_etcd_is_given_up_by_the_name_of_its_own_cluster(machine: str, name: str, says: str) -> None:
+    with pytest.raises(TalosError, match="InvalidInput") as caught:
+        new().reconcile(machine, discard_etcd=name, passes=1)
+    assert says in caught.value.message
+
+
 def test_a_narrower_scope_acts_on_less_and_reads_all() -> None:
     fleet = Fleet(count=1)
     for number in (1, 2, 3):

@@ -70,6 +70,15 @@ CASES: tuple[Case, ...] = (
          "Done"),
     Case("9/bootstrap-done-and-a-worker", "9/bootstrapped-not-control-plane", lambda: seen(
         cluster_status={"bootstrappedAt": "x"}, machine=w.machine_record("m1", 1, status=SENT)), "NotControlPlane"),
+    Case("9/bootstrap-and-lost", "9/bootstrapped-and-lost", lambda: seen(
+        cluster_status={"bootstrappedAt": "2023-11-14T00:00:00Z"}, machine=another(1, status={**SENT, "configStoredAt": "2023-12-01T00:00:00Z"})),
+         "AlreadyBootstrapped"),
+    Case("9/bootstrap-and-lost-before-it-is-installed-anew", "9/bootstrapped-and-lost", lambda: seen(
+        cluster_status={"bootstrappedAt": "2023-11-14T00:00:00Z"}, machine=another(1, status={**SENT, "appliedConfigHash": "a", "conditions": [
+            {"type": "Ready", "status": "False", "reason": "ReprovisionBlocked", "message": ""}]})), "AlreadyBootstrapped"),
+    Case("9/bootstrap-and-one-of-three-lost", "", lambda: seen(
+        others=(another(2, status={**SENT, "appliedConfigHash": "a"}), TWO[1]), cluster_status={"bootstrappedAt": "2023-11-14T00:00:00Z"},
+        machine=another(1, status={**SENT, "configStoredAt": "2023-12-01T00:00:00Z"})), "Done"),
     Case("9/bootstrap-lost-answer", "", lambda: replace(seen(cluster_status={"bootstrapping": {"machine": "m1", "time": "x"}}),
                                                         answers=(("m1", answers("running", status=MEMBER)),)), "Done"),
     Case("9/bootstrap-asks", "", lambda: replace(seen(), answers=None), "NeedAnswers"),

@@ -18,7 +18,7 @@ from tests.unit.machine_world import cluster, machine
 BOOTSTRAPPED: dict[str, Json] = {"bootstrappedAt": "2026-01-01T00:00:00Z"}
 READY: dict[str, Json] = {"appliedConfigHash": "aa", "configStoredAt": "2026-01-01T00:00:00Z", "stage": "running",
                           "conditions": [{"type": "Ready", "status": "True", "reason": "Converged", "message": ""}]}
-LATE: dict[str, Json] = {"configStoredAt": "2026-01-01T00:00:00Z", "stage": "booting",
+LATE: dict[str, Json] = {"configStoredAt": "2025-12-31T00:00:00Z", "stage": "booting",
                          "conditions": [{"type": "Ready", "status": "False", "reason": "NodeStarting", "message": ""}]}
 
 
@@ -40,6 +40,8 @@ CASES: dict[str, tuple[Seen, str]] = {
     "13/disruption": (Seen(record({**BOOTSTRAPPED, "disruption": {"machine": "prod-2", "step": "reboot", "time": "2026-01-02T00:00:00Z"}}), planes(3, READY)),
                       "Machine prod-2 was disrupted"),
     "9/lost": (Seen(record(), planes(3, READY)), "does not say that etcd was bootstrapped"),
+    "12/etcd-lost": (Seen(record(BOOTSTRAPPED), planes(3, {**READY, "conditions": [
+        {"type": "Ready", "status": "False", "reason": "ReprovisionBlocked", "message": ""}]})), "its etcd is lost"),
     "13/lock": (Seen(record(BOOTSTRAPPED, hold="shutdown"), planes(3, READY)), "being shut down"),
     "9/empty": (Seen(record(), (machine(1),)), "No control plane is approved"),
     "9/unsent": (Seen(record(), planes(2, {})), "2 of 3 control planes are approved, and none"),
