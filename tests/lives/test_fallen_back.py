@@ -21,7 +21,6 @@ from tests.parts.build import build
 from tests.scenarios.playing import network_of
 
 # The tests share one cluster, and each leaves it running; each can also run alone.
-pytestmark = pytest.mark.xdist_group("fallen-back")
 NETWORK = network_of(__name__)
 REMOVAL, SEND = "EtcdRemoveMemberByID", "ApplyConfiguration"
 

@@ -23,7 +23,6 @@ from tests.machinery.random_rows import known
 from tests.parts.lab_oracle import Judges
 from tests.vectors_config import HERE
 
-pytestmark = pytest.mark.xdist_group("machinery-record-fields")
 
 BUNDLE = read_bundle((HERE / "secrets.yaml").read_bytes())
 CLUSTER: dict[str, Any] = {"kubernetesVersion": "v1.35.0", "endpoint": "https://10.0.0.10:6443", "secretsRef": {"name": "s"}}

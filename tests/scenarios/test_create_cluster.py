@@ -17,9 +17,6 @@ from tests.lab.control import Lab
 from tests.parts.build import build
 from tests.scenarios.playing import Project, Run, machine, network_of, tree_hash, writes
 
-# One life for all tests of this file, which look at what it made; each can also run alone.
-pytestmark = pytest.mark.xdist_group("create-cluster")
-
 NETWORK = network_of(__name__)
 HEADS = {"cp-1": "5a1f0c3e", "cp-2": "6b2f1d4e", "cp-3": "7c3f2e5e", "w-1": "8d4f3f6e", "w-2": "9e5f4a7e"}
 NODES = {name: machine(number, NETWORK, head) for number, (name, head) in enumerate(HEADS.items(), 1)}

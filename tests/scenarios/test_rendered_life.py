@@ -28,9 +28,6 @@ from tests.lab.control import Lab
 from tests.scenarios.playing import Project, Run, lab_of, machine, network_of, tree_hash, writes
 from tests.scenarios.sending import cluster
 
-# One life for all tests of this file, which look at what it made; each can also run alone.
-pytestmark = pytest.mark.xdist_group("rendered-life")
-
 NETWORK = network_of(__name__)
 CONTROL_PLANE, WORKER = "prod-5a1f0c3e", "prod-7be2944d"
 NODES = {"cp": machine(1, NETWORK, "5a1f0c3e"), "worker": machine(2, NETWORK, "7be2944d")}

@@ -24,9 +24,6 @@ from tests.nursery.client import Ended, Nursery
 from tests.scenarios.playing import QUICK, Project, lab_of, machine, network_of, wait_for
 from tests.scenarios.sending import approved, generated
 
-# One lab for all tests of this file; each has a node of its own in it, and can also run alone.
-pytestmark = pytest.mark.xdist_group("sent-once")
-
 NETWORK = network_of(__name__)
 HEADS = ("5a1f0c3e", "7be2944d", "c09d61aa", "d1e2f3a4", "e0ddba11", "f00dcafe")
 APPLY = "machine.MachineService/ApplyConfiguration"

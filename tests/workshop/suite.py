@@ -53,7 +53,7 @@ def _pytest(environment: Environment, arguments: list[str]) -> int:
     variables = environment.variables(collections=tree.link()) | {leftovers.VARIABLE: mark}
     print(f"pytest on Python {environment.interpreter.version}", flush=True)
     cache = f"cache_dir={BUILD / 'pytest-cache'}"
-    command = [str(environment.python), "-m", "pytest", "-q", "-n", WORKERS, "--dist", "loadgroup", "-o", cache, *arguments]
+    command = [str(environment.python), "-m", "pytest", "-q", "-n", WORKERS, "--dist", "loadfile", "--no-loadscope-reorder", "-o", cache, *arguments]
     status = subprocess.run(command, cwd=ROOT, env=variables, stdin=subprocess.DEVNULL, check=False).returncode
     left = _settled(mark)
     for line in left:

@@ -28,7 +28,6 @@ from tests.unit._operations.converging_lab import KUBERNETES, LabCluster
 from tests.unit._operations.converging_world import other_kubernetes_ca, other_token
 
 NETS = dict(zip(KUBERNETES, (64, 65, 66)))
-pytestmark = pytest.mark.xdist_group("converge-lab")
 
 
 @pytest.fixture(scope="module")

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import itertools
+import os
 import random
 from typing import Any
 
@@ -18,7 +19,8 @@ from tests.lab.wireclient import Outcome, WireClient, WireError, context
 
 PORT = 50000
 MACHINE = "/machine.MachineService/"
-_second = random.SystemRandom().randint(20, 99)
+#: Two workers of one run never have the same addresses.
+_second = random.SystemRandom().randint(20, 59) + 40 * (int(os.environ.get("PYTEST_XDIST_WORKER", "gw0")[2:]) % 2)
 _numbers = itertools.count(1)
 
 

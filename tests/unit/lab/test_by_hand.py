@@ -19,7 +19,6 @@ from tests.lab.wireclient import WireClient, WireError, context
 from tests.unit.lab.lab_nodes import PORT, Nodes
 from tests.unit.lab.real_etcd import until
 
-pytestmark = pytest.mark.xdist_group("by-hand")
 ADMIN = "os:admin"
 
 

@@ -16,7 +16,6 @@ from tests.lab.wire import message
 from tests.unit.lab.lab_nodes import Nodes
 from tests.unit.lab.real_etcd import ADMIN, Members, start, until
 
-pytestmark = pytest.mark.xdist_group("real-etcd")
 NAMES = ("cp1", "cp2", "cp3")
 #: The magic number of the database's first page.
 DATABASE = bytes.fromhex("edda0ced")

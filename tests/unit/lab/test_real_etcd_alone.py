@@ -23,8 +23,6 @@ from tests.lab.wire import message
 from tests.unit.lab.lab_nodes import Nodes
 from tests.unit.lab.real_etcd import ADMIN, Members, start, until
 
-pytestmark = pytest.mark.xdist_group("real-etcd")
-
 
 @pytest.fixture
 def lab() -> Iterator[Lab]:
