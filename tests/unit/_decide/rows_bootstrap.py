@@ -71,8 +71,8 @@ CASES: tuple[Case, ...] = (
     Case("9/bootstrap-done-and-a-worker", "9/bootstrapped-not-control-plane", lambda: seen(
         cluster_status={"bootstrappedAt": "x"}, machine=w.machine_record("m1", 1, status=SENT)), "NotControlPlane"),
     Case("9/bootstrap-and-lost", "9/bootstrapped-and-lost", lambda: seen(
-        cluster_status={"bootstrappedAt": "2023-11-14T00:00:00Z"}, machine=another(1, status={**SENT, "configStoredAt": "2023-12-01T00:00:00Z"})),
-         "AlreadyBootstrapped"),
+        cluster_status={"bootstrappedAt": "2023-11-14T00:00:00Z"},
+        machine=another(1, status={**SENT, "configStoredAt": "2023-12-01T00:00:00Z"})), "AlreadyBootstrapped"),
     Case("9/bootstrap-and-lost-before-it-is-installed-anew", "9/bootstrapped-and-lost", lambda: seen(
         cluster_status={"bootstrappedAt": "2023-11-14T00:00:00Z"}, machine=another(1, status={**SENT, "appliedConfigHash": "a", "conditions": [
             {"type": "Ready", "status": "False", "reason": "ReprovisionBlocked", "message": ""}]})), "AlreadyBootstrapped"),
