@@ -16,7 +16,7 @@ from .._model.records import CLUSTER, CONFIG_PATCH, MACHINE, Broken, Listing, Re
 from .._operations.compared_memory import ComparedMemory
 from .._operations.pass_store import PassStore
 from .._operations.provisioning_reads import Surroundings
-from .._operations.record_reads import need_store
+from .._operations.record_reads import check_names, need_store
 from .._operations.rendering import Renderer
 from .._operations.select import selected
 from .request import Request
@@ -61,19 +61,16 @@ class World:
     def _scope(self) -> tuple[str, ...]:
         request, listing = self._request, self.store.list(MACHINE)
         if not self._checked:
-            self._check(_names(listing))
+            self._check()
             if request.select:
                 self._chosen = frozenset(selected(listing.records, request.select))
             self._checked = True
         return tuple(record.name for record in listing.records if self._wanted(record))
 
-    def _check(self, known: set[str]) -> None:
+    def _check(self) -> None:
         """Raises TalosError `RecordNotFound` for a name that no record has, broken ones included."""
         clusters = _names(self.store.list(CLUSTER))
-        for name in self._request.machines:
-            if name not in known:
-                raise TalosError("RecordNotFound", f"There is no machine {name} in {self.store.description}.",
-                                 "Check the name; talos_machine_info lists the machines.")
+        check_names(self.store, self._request.machines)
         self._check_discarded()
         for name in self._request.clusters:
             if name not in clusters:

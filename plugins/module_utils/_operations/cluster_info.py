@@ -19,11 +19,11 @@ from .._model.observations import EtcdStatus
 from .._model.observed import Observed, Present, Unknown
 from .._model.outcome import Outcome
 from .._model.ports import Gate, LeaseView, Ports
-from .._model.records import CLUSTER, MACHINE, Json, Listing, Record
+from .._model.records import CLUSTER, MACHINE, Json, Record
 from .._model.timing import Timing
 from .life_reads import unknown
 from .probing import each
-from .record_reads import credentials_for, need_store
+from .record_reads import credentials_for, need_store, record_in
 from .select import as_document
 
 
@@ -41,23 +41,13 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     """Read records and control planes. There is no plan."""
     store = need_store(ports)
     listing, machines = store.list(CLUSTER), store.list(MACHINE)
-    clusters = [_record(listing, name, store.description) for name in request.clusters] if request.clusters else list(listing.records)
+    clusters = [record_in(listing, name, "cluster", store.description) for name in request.clusters] if request.clusters else list(listing.records)
     seen = await each(clusters, lambda cluster: _look(request, ports, cluster, in_cluster(machines.records, cluster.name)))
     broken: list[Json] = [{"name": entry.name, "source": entry.source, "line": entry.line, "message": entry.message}
                           for entry in (*listing.broken, *machines.broken)]
     silent = tuple(name for one in seen for name, status in one.etcd if isinstance(status, Unknown))
     shown: list[Json] = [_shown(one) for one in seen]
     return Outcome(unreachable=silent, message=f"{len(seen)} cluster{'' if len(seen) == 1 else 's'}.", extra={"clusters": shown, "broken": broken})
-
-
-def _record(listing: Listing, name: str, where: str) -> Record:
-    for record in listing.records:
-        if record.name == name:
-            return record
-    for entry in listing.broken:
-        if entry.name == name:
-            raise TalosError("RecordBroken", f"Cluster {name} cannot be read ({entry.source}, line {entry.line}): {entry.message}", "Mend the file.")
-    raise TalosError("RecordNotFound", f"There is no cluster {name} in {where}.", "Check the name; without names all clusters are shown.")
 
 
 async def _look(request: Request, ports: Ports, cluster: Record, machines: tuple[Record, ...]) -> Seen:

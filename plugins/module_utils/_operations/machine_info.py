@@ -23,13 +23,13 @@ from .._model.observed import Absent, Observed, Present, Unknown
 from .._model.outcome import Outcome
 from .._model.plan import Plan, Target, Warn
 from .._model.ports import Gate, Ports
-from .._model.records import CLUSTER, MACHINE, Json, Listing, Record, condition_of, text_at
+from .._model.records import CLUSTER, MACHINE, Json, Record, condition_of, text_at
 from .._model.timing import Timing
 from .life_reads import unknown
 from .machine_rows import machine_row
 from .node_reads import read_maintenance
 from .probing import each
-from .record_reads import credentials_for, need_store
+from .record_reads import credentials_for, need_store, record_in
 from .select import as_document, chosen
 
 
@@ -51,7 +51,7 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     listing = store.list(MACHINE)
     clusters = {record.name: record for record in store.list(CLUSTER).records}
     names = chosen(listing.records, request.machines, request.select, request.cluster)
-    records = [_record(listing, name, store.description) for name in names]
+    records = [record_in(listing, name, "machine", store.description) for name in names]
     readings = await each(records, lambda machine: _now(request, ports, machine, clusters.get(cluster_of(machine))))
     shown: list[Json] = []
     silent: list[str] = []
@@ -94,16 +94,6 @@ def _not_read(locked: list[tuple[str, str]]) -> tuple[Warn, ...]:
         return ()
     names = ", ".join(name for name, dummy in locked[:8]) + (f" and {len(locked) - 8} more" if len(locked) > 8 else "")
     return (Warn(Target(), f"Not read with authentication: {names}. {locked[0][1]}".rstrip(), "9/reads-credentials"),)
-
-
-def _record(listing: Listing, name: str, where: str) -> Record:
-    for record in listing.records:
-        if record.name == name:
-            return record
-    for entry in listing.broken:
-        if entry.name == name:
-            raise TalosError("RecordBroken", f"Machine {name} cannot be read ({entry.source}, line {entry.line}): {entry.message}", "Mend the file.")
-    raise TalosError("RecordNotFound", f"There is no machine {name} in {where}.", "Check the name; without names all machines are shown.")
 
 
 async def _now(request: Request, ports: Ports, machine: Record, cluster: Record | None) -> NodeNow:

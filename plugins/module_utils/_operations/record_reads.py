@@ -20,7 +20,7 @@ from .._model.observations import Endpoint
 from .._model.observed import Observed, Present, Unknown
 from .._model.ports import Ports, Store
 from .._model.plan import Target
-from .._model.records import CLUSTER, MACHINE, JsonMap, Record, text_at
+from .._model.records import CLUSTER, MACHINE, JsonMap, Listing, Record, text_at
 from .pass_store import PassStore
 
 
@@ -56,6 +56,18 @@ def check_names(store: Store, names: Iterable[str]) -> None:
     if missing:
         raise TalosError("RecordNotFound", f"There is no machine {' and no machine '.join(missing)} in {store.description}.",
                          "Check the name; talos_machine_info lists the machines.")
+
+
+def record_in(listing: Listing, name: str, what: str, where: str) -> Record:
+    """The record of that name; `what` is machine or cluster. Raises TalosError `RecordBroken` or `RecordNotFound`."""
+    for record in listing.records:
+        if record.name == name:
+            return record
+    for entry in listing.broken:
+        if entry.name == name:
+            raise TalosError("RecordBroken", f"{what.capitalize()} {name} cannot be read ({entry.source}, line {entry.line}): {entry.message}",
+                             "Mend the file.")
+    raise TalosError("RecordNotFound", f"There is no {what} {name} in {where}.", f"Check the name; without names all {what}s are shown.")
 
 
 def read_machine(store: Store, name: str) -> MachineView:
