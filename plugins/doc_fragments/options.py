@@ -105,6 +105,7 @@ options:
       - What was done is recorded in the file, so a run that was cut off can be started again with it, and a finished plan
         never runs a second time.
       - A file that was changed after it was saved is refused with C(reason=PlanChanged).
+      - A step of it that is refused now fails the task with the reason of the refusal; the other steps are done.
     type: path
   save_plan:
     description:

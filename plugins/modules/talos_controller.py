@@ -154,6 +154,27 @@ msg:
   returned: always
   type: str
   sample: 1 of 1 step done.
+refusals:
+  description: What is refused, and what a failed task failed with; RV(msg) tells it to a person.
+  returned: always
+  type: list
+  elements: dict
+  contains:
+    kind:
+      description: Kind of the record, empty where it is about none.
+      type: str
+    target:
+      description: Name of the record, or address of the machine or node.
+      type: str
+    reason:
+      description: A stable word, see the page of reasons.
+      type: str
+    message:
+      description: What is wrong, in one sentence.
+      type: str
+    hint:
+      description: What to do about it.
+      type: str
 plan:
   description: The steps that the present observation calls for, in order.
   returned: always
@@ -208,7 +229,7 @@ machines:
       description: Reason of its condition.
       type: str
     message:
-      description: The same as a sentence.
+      description: The same as a sentence; empty where a failed task tells it in RV(refusals).
       type: str
     changed:
       description: Whether a step of the plan concerns it.

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from .._model.errors import TalosError
 from .._model.plan import Plan
 from .._model.records import Json
 from .plan_text import SHORT_ID, parameter_difference, plan_lines, saved_step_line
 from .saved_plan import SavedPlan, SavedStep, of_plan
+
+if TYPE_CHECKING:
+    from .._model.outcome import Outcome
+    from .._model.plan import Refusal
 
 
 class RunGate:
@@ -33,6 +38,8 @@ class RunGate:
         self._saved = saved
         self._tell_empty = tell_empty
         self._approved: dict[str, SavedStep] | None = None
+        #: An id of a plan with steps was expected, and the present plan has none.
+        self._nothing_left = False
         self._shown = ""
         self._differing: list[str] = []
         self.plans: list[Plan] = []
@@ -49,6 +56,18 @@ class RunGate:
             raise
         self._tell(plan, withheld=False)
         return replace(plan, steps=()) if self._check else plan
+
+    def refused(self, outcome: Outcome) -> tuple[Refusal, ...]:
+        """Refusals that keep an approved step from being done: of a saved plan its steps that are open, of an id whatever is left of it.
+
+        A machine that does not answer is none: it is listed, and the saved plan goes on when it answers again (design section 2, law 11).
+        """
+        refusals = [one for one in outcome.plan.refusals if str(one.target) not in outcome.unreachable]
+        if self._saved is not None:
+            done = {*outcome.executed, *(item for entry in self._saved for item in entry.done)}
+            targets = {str(step.description.get("target")) for entry in self._saved for step in entry.steps if step.id not in done}
+            return tuple(one for one in refusals if str(one.target) in targets)
+        return tuple(refusals) if self._nothing_left else ()
 
     def _tell(self, plan: Plan, *, withheld: bool) -> None:
         text = "\n".join(plan_lines(plan, self._check, withheld=withheld))
@@ -71,6 +90,7 @@ class RunGate:
                     "PlanChanged", f"The present plan is {plan.id[:SHORT_ID]}, the approved one is {expect[:SHORT_ID] or 'not named'}: nothing was done.",
                     f"Read the present plan ({_summary(plan)}), and run with expect_plan_id: {plan.id} when you agree with it.")
             self._approved = {step.id: step for step in of_plan(self._module, plan).steps}
+            self._nothing_left = not plan.id.startswith(expect)
         elif self._approved is not None:
             self._refuse_others(plan, self._approved, frozenset(), frozenset())
 

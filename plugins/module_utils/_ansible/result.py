@@ -7,8 +7,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from .._model.errors import Failure, TalosError
@@ -31,7 +31,7 @@ _WORDS = {"blocked": "Blocked", "unreachable": "Out of reach", "drift": "Drifted
 #: `unreachable` is Ansible's own word for a host that cannot be reached: a list there would fail the task.
 UNREACHABLE = "unreachable_machines"
 _RESULT_KEYS = frozenset({
-    "changed", "reason", "msg", "plan", "plan_id", "machines", "transitions", "events", "blocked", "unreachable", UNREACHABLE,
+    "changed", "reason", "msg", "refusals", "plan", "plan_id", "machines", "transitions", "events", "blocked", "unreachable", UNREACHABLE,
     "waiting_for", "requeue_after", "interrupted", "failed", "failure", "truncated", "diff"})
 
 
@@ -43,17 +43,20 @@ class Result:
     failed: bool = False
 
 
-def of_outcome(outcome: Outcome, plans: Sequence[Plan], *, check: bool, fail_on: Sequence[str], shown: bool = False) -> Result:
+def of_outcome(outcome: Outcome, plans: Sequence[Plan], *, check: bool, fail_on: Sequence[str], shown: bool = False,
+               held: Callable[[Outcome], Sequence[Refusal]] | None = None) -> Result:
     """The result of an operation that came to its end, refused ones included.
 
-    `shown`: the plan was shown as lines of the task, so the difference does not hold it once more.
+    `shown`: the plan was shown as lines of the task, so the difference does not hold it once more. `held` gives the refusals that
+    keep steps of an approved plan from being done: whoever approved them is not told that all is well.
     """
     plan = outcome.plan if outcome.plan.steps or outcome.plan.refusals or not plans else plans[0]
     values = _base(plan)
     refusal = plan.refusals[0] if plan.refusals else None
     told = next((name for name in fail_on if _tripped(name, outcome)), "")
-    failed = outcome.refused or bool(told)
-    values["changed"] = bool(outcome.executed) if outcome.refused and not check else plan.changed and not outcome.refused and not outcome.found_done
+    approved = () if outcome.refused or held is None else tuple(held(outcome))
+    failed = outcome.refused or bool(told) or bool(approved)
+    values["changed"] = _changed(plan, outcome, check)
     values["reason"] = outcome.reason or (refusal.reason if refusal and outcome.refused else "")
     values["msg"] = outcome.message or (_refusal_text(refusal) if refusal and outcome.refused else "")
     if refusal and outcome.refused and values["msg"] == _refusal_text(refusal):
@@ -63,9 +66,15 @@ def of_outcome(outcome: Outcome, plans: Sequence[Plan], *, check: bool, fail_on:
         values["reason"] = _REASONS[told]
         listed = outcome.blocked if told == "blocked" else outcome.unreachable if told == "unreachable" else _drifted(outcome)
         values["msg"] = f"{_WORDS[told]}: {', '.join(listed)}. {_why(plan, listed) or outcome.message}".strip()
+    if approved:
+        values["reason"] = approved[0].reason
+        values["msg"] = f"Steps of the approved plan are refused. {' '.join(dict.fromkeys(f'{one.target}: {_refusal_text(one)}' for one in approved[:_TOLD]))}"
+    values["refusals"] = [_refusal(one) for one in plan.refusals]
     if not values["msg"]:
         values["msg"] = _summary(plan, outcome, check)
-    values["machines"] = [asdict(row) for row in outcome.machines]
+    # Where the task fails, msg and refusals say it; once more a machine would only make it harder to read.
+    said = {_refusal_text(one) for one in plan.refusals} if failed else frozenset()
+    values["machines"] = [asdict(replace(row, message="") if row.message in said else row) for row in outcome.machines]
     values["transitions"] = [asdict(move) for move in outcome.transitions]
     values["events"] = [{"object": f"{event.ref.kind}/{event.ref.name}", "type": event.type, "reason": event.reason,
                          "message": event.message, "time": event.time} for event in outcome.events]
@@ -91,8 +100,10 @@ def of_error(error: TalosError, plans: Sequence[Plan], *, changed: bool = False)
     values = _base(plans[0] if plans else None)
     values["changed"] = changed
     values["reason"] = error.reason
-    detail = f" ({' '.join(error.detail.split())})" if error.detail else ""
-    values["msg"] = f"{error.message}{detail} {error.hint}".strip()
+    message = error.message + (f" ({' '.join(error.detail.split())})" if error.detail else "")
+    values["msg"] = f"{message} {error.hint}".strip()
+    planned: list[Json] = list(map(_refusal, plans[0].refusals)) if plans else []
+    values["refusals"] = [{"kind": "", "target": error.failure.node, "reason": error.reason, "message": message, "hint": error.hint}, *planned]
     values["failure"] = _failure(error.failure)
     values["interrupted"] = error.reason == "Interrupted"
     return Result(values, failed=True)
@@ -126,7 +137,7 @@ def _size(value: object) -> int:
 def _base(plan: Plan | None) -> dict[str, Json]:
     """Every key, for a plan or for a task that did not come as far as one."""
     return {
-        "changed": False, "reason": "", "msg": "", "plan": [step.describe() for step in plan.steps] if plan else [],
+        "changed": False, "reason": "", "msg": "", "refusals": [], "plan": [step.describe() for step in plan.steps] if plan else [],
         "plan_id": plan.id if plan else "",
         "machines": [], "transitions": [], "events": [], "blocked": [], UNREACHABLE: [], "waiting_for": [],
         "requeue_after": None, "interrupted": False,
@@ -135,6 +146,20 @@ def _base(plan: Plan | None) -> dict[str, Json]:
 
 def _failure(failure: Failure) -> Json:
     return dict(asdict(failure))
+
+
+def _changed(plan: Plan, outcome: Outcome, check: bool) -> bool:
+    """Whether the plan has a step (design section 20); of a step that this run was kept from, whether it was done."""
+    if check:
+        return plan.changed and not outcome.refused and not outcome.found_done
+    if outcome.refused or outcome.interrupted:
+        return bool(outcome.executed)
+    kept = {str(refusal.target) for refusal in plan.refusals}
+    return not outcome.found_done and any(step.id in outcome.executed or str(step.target) not in kept for step in plan.steps)
+
+
+def _refusal(refusal: Refusal) -> Json:
+    return {"kind": refusal.target.kind, "target": str(refusal.target), "reason": refusal.reason, "message": refusal.message, "hint": refusal.hint}
 
 
 def _refusal_text(refusal: Refusal) -> str:

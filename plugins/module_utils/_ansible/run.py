@@ -63,7 +63,7 @@ if TYPE_CHECKING:
 R = TypeVar("R")
 VERBOSITY_OF_TRACEBACKS = 3
 #: Keys of a result in which nodes and libraries may be quoted, with a part of a secret as well.
-_TOLD = frozenset({"msg", "failure", "plan", "machines", "transitions", "events"})
+_TOLD = frozenset({"msg", "refusals", "failure", "plan", "machines", "transitions", "events"})
 
 
 @dataclass(frozen=True)
@@ -145,6 +145,7 @@ class _Run:
         self._clock = SystemClock()
         self._channel: Channel | None = None
         self._gate: RunGate | None = None
+        self._store: RunStore | None = None
 
     def close(self) -> None:
         if self._channel is not None:
@@ -169,6 +170,7 @@ class _Run:
             require(needs, self._module.short_name)
             options = self._options(hello)
             setting, ports_store, overlay = self._world(options, hello, store, needs_store)
+            self._store = ports_store
             request = build_request(options)
             saved = self._saved(options, setting)
 
@@ -185,7 +187,8 @@ class _Run:
             fail_on = options.texts("fail_on") if "fail_on" in options else ()
             from .result import of_outcome
 
-            return of_outcome(outcome, self._plans, check=self._module.check_mode, fail_on=fail_on, shown=self._channel is not None)
+            return of_outcome(outcome, self._plans, check=self._module.check_mode, fail_on=fail_on, shown=self._channel is not None,
+                              held=self._gate.refused if self._gate is not None else None)
         except TalosError as error:
             return self._failed(error)
         except (asyncio.CancelledError, KeyboardInterrupt):
@@ -197,7 +200,7 @@ class _Run:
     def _failed(self, error: TalosError) -> Result:
         from .result import of_error
 
-        return of_error(error, self._plans)
+        return of_error(error, self._plans, changed=self._store is not None and self._store.wrote)
 
     @property
     def _plans(self) -> list[Plan]:

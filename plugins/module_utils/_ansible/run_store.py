@@ -52,6 +52,8 @@ class RunStore:
         self._redactor = redactor
         self._check = check
         self._overlay = overlay if check else None
+        #: Whether something of the people's was written: a record, its spec, a bundle.
+        self.wrote = False
 
     @property
     def description(self) -> str:
@@ -82,11 +84,15 @@ class RunStore:
         return replace(listing, records=tuple(sorted(records, key=lambda record: record.name)))
 
     def create(self, record: Record) -> Record:
-        return self._inner.create(self._write(record, f"{record.kind} {record.name}"))
+        created = self._inner.create(self._write(record, f"{record.kind} {record.name}"))
+        self.wrote = True
+        return created
 
     def update(self, record: Record, spec: JsonMap, *, annotations: Mapping[str, str] | None = None,
                labels: Mapping[str, str] | None = None, override: bool = False) -> Record:
-        return self._inner.update(self._write(record, f"{record.kind} {record.name}"), spec, annotations=annotations, labels=labels, override=override)
+        updated = self._inner.update(self._write(record, f"{record.kind} {record.name}"), spec, annotations=annotations, labels=labels, override=override)
+        self.wrote = True
+        return updated
 
     def patch_status(self, ref: Ref, uid: str, change: Callable[[dict[str, object]], dict[str, object]], *,
                      expect: Record | None = None) -> Record:
@@ -94,6 +100,7 @@ class RunStore:
 
     def delete(self, record: Record) -> None:
         self._inner.delete(self._write(record, f"{record.kind} {record.name}"))
+        self.wrote = True
 
     def record_event(self, event: Event) -> None:
         self._inner.record_event(self._write(event, f"an event of {event.ref.kind} {event.ref.name}"))
@@ -115,6 +122,7 @@ class RunStore:
     def write_bundle(self, name: str, data: bytes, *, replace: bool = False) -> None:
         self._redactor.add_document(data.decode("utf-8", "replace"))
         self._inner.write_bundle(name, self._write(data, f"secrets bundle {name}"), replace=replace)
+        self.wrote = True
 
     def _write(self, value: T, what: str) -> T:
         if self._check:

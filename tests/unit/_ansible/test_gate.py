@@ -18,7 +18,9 @@ import pytest
 from ansible_collections.ichor.talos.plugins.module_utils._ansible import saved_plan
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.gate import RunGate
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.plan_text import WIDTH, duration, parameter_difference, plan_lines
+from ansible_collections.ichor.talos.plugins.module_utils._ansible.result import of_outcome
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
+from ansible_collections.ichor.talos.plugins.module_utils._model.outcome import Outcome
 from ansible_collections.ichor.talos.plugins.module_utils._model.plan import Plan, Refusal, Step, Target, Wait, Warn
 
 
@@ -163,6 +165,45 @@ def test_a_saved_plan_is_executed_in_parts_and_never_twice(saved: str) -> None:
         held()(first)
     assert caught.value.reason == "PlanFinished"
     assert held()(Plan()) == Plan(), "a finished plan with nothing to do is no failure"
+
+
+def refusal(name: str) -> Refusal:
+    return Refusal(Target(name=name), "HoldApply", "A person holds it.", "Take the annotation away.")
+
+
+def test_an_approved_step_that_is_refused_now_fails_the_task_and_another_machines_refusal_does_not(saved: str) -> None:
+    checked = gate(saved=saved_plan.read(saved))[0]
+    present = Plan(steps=PLAN.steps[1:], refusals=(refusal("one"), refusal("three")))
+    checked(present)
+    outcome = Outcome(plan=present, executed=(PLAN.steps[1].id,))
+    assert checked.refused(outcome) == (present.refusals[0],)
+    assert checked.refused(replace(outcome, unreachable=("one",))) == (), "a silent machine is a result"
+    result = of_outcome(outcome, checked.plans, check=False, fail_on=(), held=checked.refused)
+    assert result.failed and result.values["reason"] == "HoldApply" and result.values["changed"] is True
+    assert result.values["msg"] == "Steps of the approved plan are refused. one: A person holds it. Take the annotation away."
+    saved_plan.record_done(saved, "talos_maintenance_apply", [step.id for step in PLAN.steps])
+    finished = gate(saved=saved_plan.read(saved))[0]
+    finished(Plan(refusals=present.refusals))
+    assert finished.refused(Outcome(plan=Plan(refusals=present.refusals))) == (), "what was done is not kept from being done"
+
+
+@pytest.mark.parametrize(("expect", "fails"), [(PLAN.id, True), (PLAN.id[:12], True), (Plan().id, False), (None, False)])
+def test_of_an_approved_id_nothing_is_left_but_refusals(expect: str | None, fails: bool) -> None:
+    checked = gate(expect=expect)[0]
+    present = Plan(refusals=(refusal("one"),))
+    checked(present)
+    result = of_outcome(Outcome(plan=present, blocked=("one",)), checked.plans, check=False, fail_on=(), held=checked.refused)
+    assert result.failed is fails
+    assert (result.values["reason"] == "HoldApply") is fails
+    assert not of_outcome(Outcome(), checked.plans, check=False, fail_on=(), held=checked.refused).failed, "with nothing to do nothing is refused"
+
+
+def test_a_refused_operation_keeps_its_own_words_under_an_approved_plan(saved: str) -> None:
+    checked = gate(saved=saved_plan.read(saved))[0]
+    present = Plan(refusals=(refusal("one"),))
+    checked(present)
+    result = of_outcome(Outcome(plan=present, refused=True), checked.plans, check=False, fail_on=(), held=checked.refused)
+    assert result.failed and result.values["msg"] == "A person holds it. Take the annotation away."
 
 
 def test_a_step_that_was_not_saved_is_refused_with_the_difference(saved: str) -> None:

@@ -37,7 +37,7 @@ class Create(Step):
 
 PLAN = Plan(steps=(Create(Target(name="one"), "it is new"),))
 REFUSED = Plan(refusals=(Refusal(Target(name="one"), "DiskNotFound", "No disk is called sdz.", "Name one of sda, sdb."),))
-ALWAYS = {"changed", "reason", "msg", "plan", "plan_id", "machines", "transitions", "events", "blocked", UNREACHABLE, "waiting_for",
+ALWAYS = {"changed", "reason", "msg", "refusals", "plan", "plan_id", "machines", "transitions", "events", "blocked", UNREACHABLE, "waiting_for",
           "requeue_after", "interrupted"}
 
 
@@ -86,6 +86,45 @@ def test_every_refusal_of_one_operation_is_told() -> None:
     result = of_outcome(Outcome(refused=True, plan=Plan(refusals=(*REFUSED.refusals, second))), (), check=False, fail_on=())
     assert result.failed and result.values["reason"] == "DiskNotFound"
     assert result.values["msg"] == "No disk is called sdz. Name one of sda, sdb. The host name is taken. Choose another one."
+
+
+def test_refusals_are_data_beside_the_text_and_a_machine_does_not_repeat_them() -> None:
+    row = MachineRow("one", reason="DiskNotFound", message="No disk is called sdz. Name one of sda, sdb.")
+    told = {"kind": "TalosMachine", "target": "one", "reason": "DiskNotFound", "message": "No disk is called sdz.", "hint": "Name one of sda, sdb."}
+    failed = of_outcome(Outcome(refused=True, plan=REFUSED, machines=(row,)), (), check=False, fail_on=()).values
+    assert failed["refusals"] == [told] and json.dumps(failed).count("No disk is called sdz.") == 2
+    listed = of_outcome(Outcome(plan=REFUSED, machines=(row,), blocked=("one",)), (), check=False, fail_on=()).values
+    assert listed["refusals"] == [told] and listed["machines"][0]["message"] == row.message  # type: ignore[index, call-overload]
+
+
+def test_an_error_is_one_of_the_refusals_and_so_is_what_its_plan_refused() -> None:
+    error = TalosError("TimedOut", "It did not answer.", "Look at it.", detail="rpc\n late", failure=Failure(node="10.0.0.1:50000"))
+    first, second = of_error(error, [REFUSED]).values["refusals"]  # type: ignore[misc]
+    assert first == {"kind": "", "target": "10.0.0.1:50000", "reason": "TimedOut", "message": "It did not answer. (rpc late)", "hint": "Look at it."}
+    assert second["reason"] == "DiskNotFound"  # type: ignore[index, call-overload]
+
+
+@pytest.mark.parametrize(("outcome", "changed"), [
+    (Outcome(plan=PLAN, interrupted=True), False),
+    (Outcome(plan=PLAN, interrupted=True, executed=(PLAN.steps[0].id,)), True),
+    (Outcome(plan=PLAN + REFUSED), False),
+    (Outcome(plan=PLAN + REFUSED, executed=(PLAN.steps[0].id,)), True),
+    (Outcome(plan=PLAN), True),
+], ids=["stopped before", "stopped after", "refused when its turn came", "refused afterwards", "waits"])
+def test_a_step_that_a_run_was_kept_from_is_no_change(outcome: Outcome, changed: bool) -> None:
+    assert of_outcome(outcome, [PLAN], check=False, fail_on=()).values["changed"] is changed
+
+
+def test_what_was_written_before_an_error_is_a_change() -> None:
+    store = RunStore(MemoryStore(), Redactor(), check=False)
+    assert not store.wrote
+    record = store.create(ONE)
+    assert store.wrote
+    assert of_error(TalosError("RecordChanged", "It changed.", "Again."), [PLAN], changed=store.wrote).values["changed"] is True
+    other = RunStore(MemoryStore(record), Redactor(), check=False)
+    with pytest.raises(TalosError):
+        other.create(record)
+    assert not other.wrote
 
 
 def test_timing_takes_what_is_given_and_refuses_nonsense() -> None:
