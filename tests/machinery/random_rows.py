@@ -124,7 +124,7 @@ def judged(name: str, text: str, mode: str, oracle: Oracle) -> tuple[str, Row, s
     """A configuration and what Talos says of it. Go walks a map in any order, so it may say the same in several ways: it is asked
     again until its words are those of this product, ten times at most."""
     for dummy in range(10):
-        said = oracle.ask(op="validate", config=text, mode=mode)
+        said = oracle.ask(op="validate", config=text, mode=mode, local=True)
         error = said.get("error") or ""
         told = "".join(f"WARN: {warning}\n" for warning in said.get("warnings") or [])
         refused = said.get("stage") == "load"

@@ -17,6 +17,7 @@ import (
 	"github.com/siderolabs/talos/pkg/machinery/config/configloader"
 	"github.com/siderolabs/talos/pkg/machinery/config/configpatcher"
 	"github.com/siderolabs/talos/pkg/machinery/config/encoder"
+	"github.com/siderolabs/talos/pkg/machinery/config/validation"
 )
 
 type mode string
@@ -30,7 +31,9 @@ type request struct {
 	Config  string   `json:"config"`
 	Patches []string `json:"patches"`
 	Mode    string   `json:"mode"`
-	Input   *input   `json:"input"`
+	// Local validates as talosctl does, without what only a node checks: the versions in Kubernetes images.
+	Local bool   `json:"local"`
+	Input *input `json:"input"`
 }
 
 type answer struct {
@@ -105,7 +108,13 @@ func answerTo(req request) (ans answer) {
 			return answer{Output: string(bytes)}
 		}
 
-		warnings, err := cfg.Validate(mode(req.Mode))
+		var options []validation.Option
+
+		if req.Local {
+			options = append(options, validation.WithLocal())
+		}
+
+		warnings, err := cfg.Validate(mode(req.Mode), options...)
 		if err != nil {
 			return answer{Warnings: warnings, Error: err.Error(), Stage: "validate"}
 		}
