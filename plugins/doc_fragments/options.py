@@ -120,93 +120,19 @@ options:
 options:
   timing:
     description:
-      - Timeouts and intervals in seconds. What is left out keeps its default.
+      - Timeouts and intervals in seconds, by name, such as V(call) and V(apply). What is left out keeps its default, which stands behind each name.
+      - For a call to a node V(call) 20 (a dial or one read), V(apply) 60 (sending a configuration), V(maintenance_probe) 5 (asking a
+        converged machine's maintenance API), V(inspection) 20 (each inspection call of a reclaim), V(connect) 2 (one connection when
+        addresses are probed), V(settle) 5 (between the two equal readings of a certificate that make it a pin).
+      - To follow a machine V(follow) 15 (how often it is looked at until it has joined), V(follow_slow) 600 and V(follow_stuck) 1800
+        (after which it is called slow, and maybe stuck), V(reread) 120 (how often a converged one is read again),
+        V(unreachable_grace) 60 (how long that one may be silent).
+      - For discovery V(discovery) 300, and V(discovery_after_reset) 15 for V(discovery_after_reset_for) 1800 after a reset by this
+        collection.
+      - For locks V(lock_duration) 60 (how long a lease is valid), V(lock_renewal) 20, V(lock_wait) 300 (how long somebody else's is waited
+        for), V(sending_fresh) 90 (how long an unconfirmed send of another run is waited for).
+      - To take a node out V(drain) 300, V(leave_and_reset) 480 (leave etcd, and reset), V(wait_for_maintenance) 1200 (after a reset).
     type: dict
-    suboptions:
-      call:
-        description: Deadline of a dial or of one read of a node.
-        type: float
-        default: 20.0
-      apply:
-        description: Deadline of sending a configuration.
-        type: float
-        default: 60.0
-      maintenance_probe:
-        description: Deadline of asking a converged machine's maintenance API.
-        type: float
-        default: 5.0
-      inspection:
-        description: Deadline of each inspection call of a reclaim.
-        type: float
-        default: 20.0
-      follow:
-        description: Interval at which a machine is looked at while it installs, boots and joins.
-        type: float
-        default: 15.0
-      follow_slow:
-        description: After this time following says that the machine is slow.
-        type: float
-        default: 600.0
-      follow_stuck:
-        description: After this time following says that the machine may be stuck.
-        type: float
-        default: 1800.0
-      reread:
-        description: Interval at which a converged machine is read again.
-        type: float
-        default: 120.0
-      unreachable_grace:
-        description: How long a converged machine may be silent before it counts as unreachable.
-        type: float
-        default: 60.0
-      discovery:
-        description: Interval of discovery.
-        type: float
-        default: 300.0
-      discovery_after_reset:
-        description: Interval of discovery after a reset made by this collection.
-        type: float
-        default: 15.0
-      discovery_after_reset_for:
-        description: How long discovery keeps that shorter interval.
-        type: float
-        default: 1800.0
-      connect:
-        description: Deadline of one connection when addresses are probed.
-        type: float
-        default: 2.0
-      settle:
-        description: Time between the two equal readings of a certificate that make it a pin.
-        type: float
-        default: 5.0
-      lock_duration:
-        description: How long a lease is valid without being renewed.
-        type: float
-        default: 60.0
-      lock_renewal:
-        description: Interval at which a lease is renewed.
-        type: float
-        default: 20.0
-      lock_wait:
-        description: How long to wait for a lease that somebody else holds.
-        type: float
-        default: 300.0
-      drain:
-        description: Deadline of a drain.
-        type: float
-        default: 300.0
-      leave_and_reset:
-        description: Deadline of a graceful leave of etcd with the reset after it.
-        type: float
-        default: 480.0
-      wait_for_maintenance:
-        description: How long to wait for maintenance mode after a reset.
-        type: float
-        default: 1200.0
-      sending_fresh:
-        description: How long an unconfirmed send of another run is waited for.
-        type: float
-        default: 90.0
 """
 
     FLEET = r"""

@@ -16,11 +16,9 @@ and lists the fragments `ichor.talos.options.store`, `ichor.talos.options.machin
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
 from ansible.module_utils.basic import env_fallback
-
-from .._model.timing import Timing
 
 #: One option as AnsibleModule takes it.
 Argument = Mapping[str, object]
@@ -44,10 +42,6 @@ COMMON_GROUPS = ("store", "credentials", "timing", "network")
 
 STORES = ("directory", "none")
 FAIL_ON = ("blocked", "unreachable", "drift")
-
-
-def _timing() -> dict[str, Argument]:
-    return {entry.name: {"type": "float", "default": entry.default} for entry in fields(Timing)}
 
 
 GROUPS: Mapping[str, Mapping[str, Argument]] = {
@@ -78,7 +72,8 @@ GROUPS: Mapping[str, Mapping[str, Argument]] = {
         "save_plan": {"type": "path"},
     },
     "timing": {
-        "timing": {"type": "dict", "options": _timing(), "apply_defaults": True},
+        # Read by `Options.timing`: as options of their own the intervals would be a hundred lines in the documentation of each module.
+        "timing": {"type": "dict"},
     },
     "fleet": {
         "fail_on": {"type": "list", "elements": "str", "choices": list(FAIL_ON), "default": []},

@@ -88,14 +88,13 @@ class Options:
     def timing(self) -> Timing:
         """The option `timing` with the defaults of design section 19."""
         given = self.mapping("timing") if "timing" in self else {}
+        known = {entry.name for entry in fields(Timing)}
         values: dict[str, float] = {}
-        for entry in fields(Timing):
-            value = given.get(entry.name)
-            if isinstance(value, (int, float)):
-                if not 0 < value <= LONGEST:
-                    raise TalosError("InvalidInput", f"timing.{entry.name} is {value}.",
-                                     f"Give a number of seconds above 0 and of at most {LONGEST:.0f} (a week).")
-                values[entry.name] = float(value)
+        for name, value in given.items():
+            if name not in known:
+                raise TalosError("InvalidInput", f"timing has no {str(name)[:100]!r}.", f"It has {', '.join(sorted(known))}.")
+            if value is not None:
+                values[name] = _seconds(name, value)
         timing = Timing(**values)
         for problem in contradictions(timing):
             raise TalosError("InvalidInput", *problem)
@@ -137,3 +136,14 @@ class Options:
             raise TalosError("SecretsUnavailable", f"{what} {path} is encrypted with ansible-vault.",
                              "Run the module as a task of ansible-playbook with its vault password, or give it in clear.")
         return self._clear_text(path)
+
+
+def _seconds(name: str, value: object) -> float:
+    """A number of seconds, also where a template made a text of it. Raises TalosError `InvalidInput`."""
+    try:
+        seconds = float("nan") if isinstance(value, bool) or not isinstance(value, (int, float, str)) else float(value)
+    except ValueError:
+        seconds = float("nan")
+    if not 0 < seconds <= LONGEST:
+        raise TalosError("InvalidInput", f"timing.{name} is {str(value)[:100]}.", f"Give a number of seconds above 0 and of at most {LONGEST:.0f} (a week).")
+    return seconds

@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from types import ModuleType
 
@@ -17,6 +18,7 @@ import yaml
 
 from ansible_collections.ichor.talos.plugins.doc_fragments.options import ModuleDocFragment
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.arguments import COMMON_GROUPS, FILE_OPTIONS, GROUPS, PATH_OPTIONS, SECRET_OPTIONS, Spec
+from ansible_collections.ichor.talos.plugins.module_utils._model.timing import Timing
 
 ROOT = Path(__file__).parents[3]
 MODULES = sorted((ROOT / "plugins" / "modules").glob("*.py"))
@@ -55,6 +57,15 @@ def test_each_group_of_options_is_documented_as_it_is(group: str) -> None:
         text = "".join(documented[name]["description"])
         for variable in (argument["fallback"][1] if "fallback" in argument else ()):  # type: ignore[index]
             assert f"E({variable})" in text, name
+
+
+def test_each_timeout_and_interval_is_documented_with_its_default_and_no_other() -> None:
+    (option,) = yaml.safe_load(ModuleDocFragment.TIMING)["options"].values()
+    names = {entry.name: entry.default for entry in fields(Timing)}
+    text = " ".join(option["description"][1:])
+    assert set(re.findall(r"V\((\w+)\)", text)) == names.keys()
+    told = {name: float(default) for name, default in re.findall(r"V\((\w+)\) (\d+)", text)}
+    assert told == names
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
