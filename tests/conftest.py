@@ -9,9 +9,12 @@ import fnmatch
 import os
 import shutil
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from tests.parts.apiserver import ApiServer, running
 
 CONDITIONS = {
     "not-linux": lambda: not sys.platform.startswith("linux"),
@@ -62,3 +65,10 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         terminalreporter.write_line(line)
     for node in config.stash.get(UNLISTED, []):
         terminalreporter.write_line(f"SKIPPED AND NOT IN tests/allowed-skips.txt: {node}: {_skipped[node]}", red=True)
+
+
+@pytest.fixture(scope="session")
+def apiserver() -> Iterator[ApiServer]:
+    """A real kube-apiserver, started for the first test of a worker that asks for one; tests share it and keep to namespaces of their own."""
+    with running() as server:
+        yield server

@@ -45,7 +45,11 @@ PARTS = {
         Part("talos-oracle-1.14", "talos", "go-1.14.mod", "./oracle", "talos114"),
         Part("talos-client-1.13", "talos", "go-1.13.mod", "./client"),
         Part("etcd-3.6", "etcd", "go.mod", "go.etcd.io/etcd/server/v3", asset="etcd", ldflags="-s -w"),
+        Part("kube-apiserver-1.36", "kubernetes", "go.mod", "k8s.io/kubernetes/cmd/kube-apiserver", asset="kube-apiserver", ldflags=(
+            "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/component-base/version.gitMajor=1 "
+            "-X k8s.io/component-base/version.gitMinor=36")),
         Part("etcd-restore-3.6", "etcd", "go.mod", "./restore", ldflags="-s -w"),
+        Part("versitygw-1.8", "versitygw", "go.mod", "github.com/versity/versitygw/cmd/versitygw", ldflags="-s -w"),
     )
 }
 

@@ -28,12 +28,17 @@ _CRON = re.compile(r"[0-9*,/-]+(\s+[0-9*,/A-Za-z-]+){4}\Z")
 
 @dataclass(frozen=True)
 class Format:
-    """`fault` gives '' or the rest of a sentence that starts with "it"; `pattern` is for a CRD, '' where none says it; `example`
-    is shown where YAML made a number of the text."""
+    """`fault` gives '' or the rest of a sentence that starts with "it"; `example` is shown where YAML made a number of the text.
+
+    For a CRD: `pattern` is a regular expression that RE2 takes too, `expression` says in CEL over `self` what no pattern can, and
+    `longest` is the most characters that such a text has.
+    """
 
     fault: Callable[[str], str]
     pattern: str = ""
     example: str = ""
+    expression: str = ""
+    longest: int = 253
 
 
 def _talos_version(text: str) -> str:
@@ -46,8 +51,13 @@ def _talos_version(text: str) -> str:
     return f"has to be a full version with a leading v and a patch release, such as {f'v{minor[1]}.9' if minor else 'v1.13.9'}"
 
 
-def _matches(pattern: re.Pattern[str], fault: str) -> Format:
-    return Format(lambda text: "" if pattern.match(text) else fault, "^" + pattern.pattern.replace(r"\Z", "$"))
+def _matches(pattern: re.Pattern[str], fault: str, longest: int = 253) -> Format:
+    return Format(lambda text: "" if pattern.match(text) else fault, "^" + pattern.pattern.replace(r"\Z", "$"), longest=longest)
+
+
+def _name_in_cel(text: str) -> str:
+    """CEL that says whether an expression's value is a DNS name and not four numbers with dots."""
+    return f"(!{text}.matches('^[0-9.]+$') && !format.dns1123Subdomain().validate({text}.lowerAscii()).hasValue())"
 
 
 def is_dns_1123(text: str) -> bool:
@@ -134,24 +144,37 @@ def _url(text: str) -> str:
     return "" if parts.path in ("", "/") and not parts.query and not parts.fragment and _is_host(parts.hostname) else fault
 
 
+_ENDPOINT_IN_CEL = (
+    "isIP(self) || (self.matches('^[[][0-9a-fA-F:.]+[]](:[0-9]{1,5})?$') && self.contains(']') && isIP(self.substring(1, self.indexOf(']')))) || "
+    "(self.matches('^[^:]+(:[0-9]{1,5})?$') && (isIP(self.split(':')[0]) || " + _name_in_cel("self.split(':')[0]") + "))")
+_RANGE_IN_CEL = (
+    "isCIDR(self) || isIP(self) || (self.matches('^[^-]+-[^-]+$') && isIP(self.split('-')[0].trim()) && "
+    "(isIP(self.split('-')[1].trim()) || self.split('-')[1].trim().matches('^[0-9]{1,3}$')))")
+_URL_IN_CEL = (
+    "isURL(self) && url(self).getScheme() == 'https' && url(self).getHostname() != '' && url(self).getEscapedPath() in ['', '/'] && "
+    "url(self).getQuery().size() == 0")
+
 FORMATS: Mapping[str, Format] = {
     "name": Format(lambda text: "" if is_dns_1123(text) else "has to be a DNS-1123 name: lower-case letters, digits, '-' and '.'",
                    "^" + DNS_1123.pattern.replace(r"\Z", "$")),
-    "uuid": Format(lambda text: "" if canonical_uuid(text) else "has to be a UUID of 8-4-4-4-12 hexadecimal digits"),
-    "mac": Format(lambda text: "" if canonical_mac(text) else "has to be a MAC address such as aa:bb:cc:dd:ee:ff"),
-    "address": Format(lambda text: "" if _is_address(text) else "has to be an IP address"),
-    "host": Format(lambda text: "" if _is_host(text) else "has to be an IP address or a host name"),
-    "endpoint": Format(lambda text: "" if split_endpoint(text) else "has to be an address or host name, with or without ':port'"),
-    "network": Format(_network),
-    "interface-address": Format(_interface),
-    "range": Format(_range),
-    "https-url": Format(_url),
-    "version": _matches(_VERSION, "has to be a version of three numbers, such as v1.13.2"),
-    "talos-version": Format(_talos_version, "^" + _TALOS_VERSION.pattern.replace(r"\Z", "$"), "v1.13.9"),
-    "time": _matches(_TIME, "has to be a time such as 2026-01-31T12:00:00Z"),
-    "label-key": _matches(_LABEL_KEY, "has to be a label key as Kubernetes has them"),
-    "label-value": _matches(_LABEL_VALUE, "has to be a label value as Kubernetes has them (63 characters of letters, digits, '-', '_', '.')"),
-    "fingerprint": _matches(_PIN, "has to be a certificate fingerprint: base64 as talosctl has it, or 64 hexadecimal digits"),
-    "link": _matches(_LINK, "has to be the name of a network link"),
-    "cron": _matches(_CRON, "has to be a cron schedule of five fields, in UTC"),
+    "uuid": Format(lambda text: "" if canonical_uuid(text) else "has to be a UUID of 8-4-4-4-12 hexadecimal digits",
+                   r"^\s*[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}\s*$", longest=64),
+    "mac": Format(lambda text: "" if canonical_mac(text) else "has to be a MAC address such as aa:bb:cc:dd:ee:ff",
+                  r"^[\s:.-]*([0-9a-fA-F][\s:.-]*){12}$", longest=64),
+    "address": Format(lambda text: "" if _is_address(text) else "has to be an IP address", expression="isIP(self)", longest=64),
+    "host": Format(lambda text: "" if _is_host(text) else "has to be an IP address or a host name", expression=f"isIP(self) || {_name_in_cel('self')}"),
+    "endpoint": Format(lambda text: "" if split_endpoint(text) else "has to be an address or host name, with or without ':port'",
+                       expression=_ENDPOINT_IN_CEL, longest=300),
+    "network": Format(_network, expression="isCIDR(self) && cidr(self) == cidr(self).masked()", longest=64),
+    "interface-address": Format(_interface, expression="isCIDR(self)", longest=64),
+    "range": Format(_range, expression=_RANGE_IN_CEL, longest=128),
+    "https-url": Format(_url, expression=_URL_IN_CEL, longest=512),
+    "version": _matches(_VERSION, "has to be a version of three numbers, such as v1.13.2", 64),
+    "talos-version": Format(_talos_version, "^" + _TALOS_VERSION.pattern.replace(r"\Z", "$"), "v1.13.9", longest=64),
+    "time": _matches(_TIME, "has to be a time such as 2026-01-31T12:00:00Z", 64),
+    "label-key": _matches(_LABEL_KEY, "has to be a label key as Kubernetes has them", 317),
+    "label-value": _matches(_LABEL_VALUE, "has to be a label value as Kubernetes has them (63 characters of letters, digits, '-', '_', '.')", 63),
+    "fingerprint": _matches(_PIN, "has to be a certificate fingerprint: base64 as talosctl has it, or 64 hexadecimal digits", 95),
+    "link": _matches(_LINK, "has to be the name of a network link", 64),
+    "cron": _matches(_CRON, "has to be a cron schedule of five fields, in UTC", 256),
 }

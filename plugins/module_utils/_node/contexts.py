@@ -12,14 +12,12 @@ every node of a cluster is trusted with the same API anyhow. Which machine answe
 
 from __future__ import annotations
 
-import os
 import ssl
-import tempfile
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack
 
 from .._model.credentials import Credentials
 from .._model.errors import TalosError
+from .._model.memory_file import memory_file
 
 
 def maintenance_context() -> ssl.SSLContext:
@@ -37,8 +35,8 @@ def authenticated_context(credentials: Credentials) -> ssl.SSLContext:
     try:
         context.load_verify_locations(cadata=credentials.ca)
         with ExitStack() as files:
-            certificate = files.enter_context(_memory_file(credentials.certificate))
-            key = files.enter_context(_memory_file(credentials.key))
+            certificate = files.enter_context(memory_file(credentials.certificate))
+            key = files.enter_context(memory_file(credentials.key))
             context.load_cert_chain(certificate, key)
     except (ssl.SSLError, ValueError, OSError) as error:
         raise TalosError(
@@ -53,23 +51,3 @@ def _context() -> ssl.SSLContext:
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.set_alpn_protocols(["h2"])
     return context
-
-
-@contextmanager
-def _memory_file(content: str) -> Iterator[str]:
-    """A path that holds the content for OpenSSL, which takes keys from files only: in memory, without a name anybody can open.
-
-    Where the kernel has no such files (not Linux) it is a file of mode 0600 in a folder of mode 0700, removed at once.
-    """
-    if hasattr(os, "memfd_create") and os.path.isdir("/proc/self/fd"):
-        descriptor = os.memfd_create("credential", os.MFD_CLOEXEC)
-        with os.fdopen(descriptor, "wb", closefd=True) as file:
-            file.write(content.encode("ascii"))
-            file.flush()
-            yield f"/proc/self/fd/{descriptor}"
-        return
-    with tempfile.TemporaryDirectory(prefix="ichor-") as folder:
-        path = os.path.join(folder, "credential")
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(content.encode("ascii"))
-        yield path

@@ -19,13 +19,13 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from .._model.errors import TalosError
-from .._model.moments import moment
 from .._model.plain_files import NotJson, read_json
 from .._model.ports import Clock, LeaseView
 from .._model.records import Json, text_at
 from . import files, holder_process
 from .holder_process import HolderProcess
 from .layout import Layout, mark, read_id
+from .lease_watch import LeaseWatch, lock_held, lock_lost
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,14 +47,14 @@ class DirectoryLeases:
         self._process = process
         self._randomness = randomness
         self._renewal = renewal
-        self._seen: dict[str, tuple[str, float]] = {}
+        self._watch = LeaseWatch(clock.monotonic)
 
     def read(self, name: str) -> LeaseView | None:
         """The lease as it is, or None where there is none; looking at it starts this reader's watch of it."""
         lease = self._load(name)
         if lease is None:
             return None
-        self._unchanged_for(lease.view)
+        self._watch.unchanged_for(lease.view)
         return lease.view
 
     def acquire(self, name: str, holder: str, purpose: str, duration: float, *, stopped: bool = False) -> LeaseView:
@@ -63,7 +63,7 @@ class DirectoryLeases:
         with self._held():
             lease = self._load(name)
             if lease is not None and lease.view.holder and not self._is_free(lease, holder, stopped):
-                raise _lock_held(lease.view)
+                raise lock_held(lease.view)
             now = self._clock.now()
             own = lease is not None and lease.view.holder == holder and lease.process == self._process
             acquired = lease.view.acquired_at if lease is not None and own else now
@@ -75,8 +75,8 @@ class DirectoryLeases:
             now = self._load(lease.name)
             if now is None or now.view.version != lease.version:
                 if now is not None and now.view.holder:
-                    raise _lock_held(now.view)
-                raise TalosError("LockHeld", f"The lock {lease.name} was lost: it is no longer held by this run.", "Run again.")
+                    raise lock_held(now.view)
+                raise lock_lost(lease.name)
             return self._store(dataclasses.replace(lease, renewed_at=self._clock.now()))
 
     def release(self, lease: LeaseView) -> None:
@@ -116,17 +116,7 @@ class DirectoryLeases:
             return True
         if process is not None and process != self._process and holder_process.provably_gone(process, self._process):
             return True
-        unchanged = self._unchanged_for(view)
-        return unchanged >= view.duration or stopped and unchanged >= self._renewal
-
-    def _unchanged_for(self, view: LeaseView) -> float:
-        """Seconds since this reader first saw the lease as it is."""
-        now = self._clock.monotonic()
-        version, since = self._seen.get(view.name, ("", now))
-        if version != view.version:
-            self._seen[view.name] = (view.version, now)
-            return 0.0
-        return now - since
+        return self._watch.is_over(view, stopped=stopped, renewal=self._renewal)
 
     def _load(self, name: str) -> _Lease | None:
         path = self._layout.lease(name)
@@ -153,18 +143,13 @@ class DirectoryLeases:
         }
         files.make_folder(path.parent)
         files.write_atomically(path, (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode("utf-8", "backslashreplace"))
-        self._seen[view.name] = (view.version, self._clock.monotonic())
+        self._watch.unchanged_for(view)
         return view
 
 
 def _number(data: dict[str, Json], key: str) -> float:
     found = data.get(key)
     return float(found) if isinstance(found, (int, float)) else 0.0
-
-
-def _lock_held(view: LeaseView) -> TalosError:
-    return TalosError("LockHeld", f"The lock {view.name} is held by {view.holder} since {moment(view.acquired_at)}, for {view.purpose or 'no purpose given'}.",
-                      f"Wait until it is released; a holder that is gone loses it {view.duration:.0f} s after its last renewal.")
 
 
 def refuse_no_lock(layout: Layout) -> None:

@@ -1,0 +1,141 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""How an API server is reached: a kubeconfig, or the account of the pod that this runs in (design sections 4, 10)."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import os
+import ssl
+from collections.abc import Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+try:
+    import yaml
+    from kubernetes import client as official
+    from kubernetes import config as official_config
+except ImportError:
+    yaml = None  # type: ignore[assignment, unused-ignore]
+    official = None
+    official_config = None
+
+from .._model.errors import TalosError
+from .._model.memory_file import memory_file
+from .._model.plain_files import NotPlain, read_plain
+from .._model.records import Json
+from .api import Api, Pool
+
+_HINT = "Give kubeconfig and kube_context, or run where KUBECONFIG or a pod's own account names an API server."
+
+
+@dataclass(frozen=True)
+class Access:
+    """Where a kubeconfig is: its text, or its path, or '' for KUBECONFIG, ~/.kube/config or the pod's account; and which of its contexts."""
+
+    kubeconfig: str = ""
+    content: str = ""
+    context: str = ""
+
+
+def open_api(access: Access) -> Api:
+    """A client of the API server. Nothing is sent yet. Raises TalosError `CredentialsInvalid`.
+
+    Keys that stand in the kubeconfig reach OpenSSL through memory: the official client alone would write them into temporary files.
+    """
+    configuration = official.Configuration()
+    key: tuple[str, str] | None = None
+    try:
+        text = access.content or _text(access)
+        if text:
+            config, key = _without_keys(text, access)
+            official_config.load_kube_config_from_dict(config, context=access.context or None, client_configuration=configuration, persist_config=False)
+        else:
+            official_config.load_incluster_config(client_configuration=configuration)
+        context = _tls(configuration, key)
+    except TalosError:
+        raise
+    except Exception as error:  # the loader raises whatever its plugins do
+        raise TalosError("CredentialsInvalid", f"The credential of the Kubernetes API server cannot be used: {_said(error)}.", _HINT) from None
+    client = official.ApiClient(configuration)
+    pool = client.rest_client.pool_manager
+    for name in ("cert_reqs", "ca_certs", "cert_file", "key_file", "ca_cert_data", "assert_hostname"):
+        pool.connection_pool_kw.pop(name, None)
+    pool.connection_pool_kw["ssl_context"] = context
+
+    def authorize() -> Mapping[str, str]:
+        settings = configuration.auth_settings().values()
+        return {"Authorization": str(entry["value"]) for entry in settings if entry.get("key", "").lower() == "authorization" and entry.get("value")}
+
+    return Api(cast(Pool, pool), str(configuration.host), authorize)
+
+
+def _text(access: Access) -> str:
+    """The kubeconfig that applies, '' where only the pod's account is left."""
+    path = access.kubeconfig or os.environ.get("KUBECONFIG", "").split(os.pathsep)[0]
+    if not path and not os.environ.get("KUBERNETES_SERVICE_HOST"):
+        path = "~/.kube/config"
+    if not path:
+        return ""
+    try:
+        return read_plain(Path(path).expanduser()).decode()
+    except (OSError, NotPlain, UnicodeDecodeError) as error:
+        raise TalosError("CredentialsInvalid", f"The kubeconfig {path} cannot be read: {_said(error)}.", _HINT) from None
+
+
+def _without_keys(text: str, access: Access) -> tuple[dict[str, Json], tuple[str, str] | None]:
+    """The kubeconfig without the client certificate that stands in it as data, and that certificate with its key."""
+    config = yaml.safe_load(text)
+    if not isinstance(config, dict):
+        raise ValueError("it is no kubeconfig")
+    folder = os.path.dirname(os.path.abspath(os.path.expanduser(access.kubeconfig))) if access.kubeconfig and not access.content else os.getcwd()
+    current = access.context or config.get("current-context")
+    names = {entry.get("name"): entry.get("context") or {} for entry in config.get("contexts") or [] if isinstance(entry, dict)}
+    if current not in names:
+        raise ValueError(f"it has no context '{current or ''}'")
+    key = None
+    for entry in config.get("users") or []:
+        user = entry.get("user") if isinstance(entry, dict) else None
+        if not isinstance(user, dict):
+            continue
+        for name in ("client-certificate", "client-key", "tokenFile"):
+            if isinstance(user.get(name), str):
+                user[name] = os.path.join(folder, user[name])
+        certificate, secret = user.pop("client-certificate-data", None), user.pop("client-key-data", None)
+        if entry.get("name") == names[current].get("user") and isinstance(certificate, str) and isinstance(secret, str):
+            key = (_decoded(certificate), _decoded(secret))
+    for entry in config.get("clusters") or []:
+        cluster = entry.get("cluster") if isinstance(entry, dict) else None
+        if isinstance(cluster, dict) and isinstance(cluster.get("certificate-authority"), str):
+            cluster["certificate-authority"] = os.path.join(folder, cluster["certificate-authority"])
+    return config, key
+
+
+def _decoded(data: str) -> str:
+    try:
+        return base64.b64decode(data, validate=False).decode("ascii")
+    except (binascii.Error, UnicodeDecodeError):
+        raise ValueError("its client certificate is not base64") from None
+
+
+def _tls(configuration: official.Configuration, key: tuple[str, str] | None) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=configuration.ssl_ca_cert or None)
+    context.verify_flags &= ~ssl.VERIFY_X509_STRICT  # many clusters' own CAs lack a key identifier
+    if not configuration.verify_ssl:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    if key is not None:
+        with ExitStack() as files:
+            context.load_cert_chain(files.enter_context(memory_file(key[0])), files.enter_context(memory_file(key[1])))
+    elif configuration.cert_file:
+        context.load_cert_chain(configuration.cert_file, configuration.key_file)
+    return context
+
+
+def _said(error: Exception) -> str:
+    return " ".join(str(error).split()).rstrip(".")[:300] or type(error).__name__

@@ -1,0 +1,167 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Requests to one Kubernetes API server, as plain JSON (design section 4).
+
+The official client reads the kubeconfig, runs its login plugins and keeps the connections; its typed classes are not used,
+since four of five things here are custom resources. Every request has a deadline.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+from urllib.parse import urlencode
+
+try:
+    import urllib3
+except ImportError:
+    urllib3 = None  # type: ignore[assignment, unused-ignore]
+
+from .._model.records import Json, JsonMap
+
+#: Seconds for one answer, and for a connection.
+REQUEST_TIMEOUT = 10.0
+CONNECT_TIMEOUT = 5.0
+#: Seconds for which what is certain to have done nothing is tried again: a refused connection, "too many requests", a failed read.
+PATIENCE = 30.0
+#: No answer is larger.
+LARGEST_ANSWER = 64 << 20
+MERGE_PATCH = "application/merge-patch+json"
+_LONGEST_PAUSE = 5.0
+
+
+@dataclass
+class ApiRefused(Exception):
+    """The API server answered with an error: HTTP status, the reason of its Status object, and its message."""
+
+    status: int
+    reason: str
+    message: str
+    retry_after: float = 0.0
+    #: The Status object names an object: without one, a 404 speaks of the resource itself.
+    names_object: bool = False
+
+
+@dataclass
+class ApiSilent(Exception):
+    """No answer. `sent` says that the request may have been carried out."""
+
+    message: str
+    sent: bool
+
+
+class Answer(Protocol):
+    """What urllib3 gives for a request whose content was not read yet."""
+
+    status: int
+
+    @property
+    def headers(self) -> Mapping[str, str]: ...
+
+    def read(self, amt: int) -> bytes: ...
+
+    def release_conn(self) -> None: ...
+
+
+class Pool(Protocol):
+    """urllib3's pool of connections."""
+
+    def request(self, method: str, url: str, *, body: bytes | None, headers: Mapping[str, str], timeout: object, retries: bool,
+                preload_content: bool) -> Answer: ...
+
+    def clear(self) -> None: ...
+
+
+class Api:
+    """One API server. `authorize` gives the headers of a request anew each time, since tokens run out."""
+
+    def __init__(self, pool: Pool, host: str, authorize: Callable[[], Mapping[str, str]], *, timeout: float = REQUEST_TIMEOUT, patience: float = PATIENCE,
+                 monotonic: Callable[[], float] = time.monotonic, pause: Callable[[float], None] = time.sleep) -> None:
+        self.host = host.rstrip("/")
+        self._pool = pool
+        self._authorize = authorize
+        self._timeout = timeout
+        self._patience = patience
+        self._monotonic = monotonic
+        self.pause = pause
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._pool.clear()
+
+    def get(self, path: str, query: Mapping[str, str] | None = None) -> JsonMap | None:
+        """The object at a path, or None where there is no such object. Raises ApiRefused (also where the resource itself is unknown), ApiSilent."""
+        try:
+            return self.request("GET", path, query=query)
+        except ApiRefused as refused:
+            if refused.status == 404 and refused.names_object:
+                return None
+            raise
+
+    def request(self, method: str, path: str, body: JsonMap | None = None, *, query: Mapping[str, str] | None = None,
+                content_type: str = "application/json") -> JsonMap:
+        """One request and its answer. What certainly did nothing is tried again for a while. Raises ApiRefused, ApiSilent."""
+        until = self._monotonic() + self._patience
+        wait = 0.2
+        while True:
+            try:
+                return self._once(method, path, body, query, content_type)
+            except ApiRefused as refused:
+                if refused.status != 429 and (method != "GET" or refused.status < 500):
+                    raise
+                wait = max(wait, refused.retry_after)
+                if self._monotonic() + wait > until:
+                    raise
+            except ApiSilent as silent:
+                if silent.sent and method != "GET" or self._monotonic() + wait > until:
+                    raise
+            self.pause(wait)
+            wait = min(wait * 2, _LONGEST_PAUSE)
+
+    def _once(self, method: str, path: str, body: JsonMap | None, query: Mapping[str, str] | None, content_type: str) -> JsonMap:
+        url = f"{self.host}{path}{'?' + urlencode(query) if query else ''}"
+        headers = {"Accept": "application/json", "User-Agent": "ichor.talos", **self._authorize()}
+        content = None
+        if body is not None:
+            content = json.dumps(body, allow_nan=False).encode()
+            headers["Content-Type"] = content_type
+        connected = False
+        try:
+            answer = self._pool.request(method, url, body=content, headers=headers, timeout=urllib3.Timeout(connect=CONNECT_TIMEOUT, read=self._timeout),
+                                        retries=False, preload_content=False)
+            connected = True
+            data = answer.read(LARGEST_ANSWER + 1)
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            unsent = isinstance(error, (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError, urllib3.exceptions.SSLError))
+            raise ApiSilent(_said(error), connected or not unsent) from None
+        answer.release_conn()
+        if len(data) > LARGEST_ANSWER:
+            raise ApiSilent(f"its answer is larger than {LARGEST_ANSWER >> 20} MiB", True)
+        return _parsed(answer, data)
+
+
+def _parsed(answer: Answer, data: bytes) -> JsonMap:
+    try:
+        parsed: Json = json.loads(data)
+    except (ValueError, RecursionError):
+        parsed = None
+    found: JsonMap = parsed if isinstance(parsed, dict) else {}
+    if 200 <= answer.status < 300 and isinstance(parsed, dict):
+        return found
+    details = found.get("details")
+    try:
+        retry_after = float(answer.headers.get("Retry-After") or 0.0)
+    except ValueError:
+        retry_after = 0.0
+    message = found.get("message")
+    raise ApiRefused(answer.status, str(found.get("reason") or ""), message if isinstance(message, str) else f"HTTP status {answer.status}",
+                     min(max(retry_after, 0.0), _LONGEST_PAUSE), isinstance(details, dict) and bool(details.get("name")))
+
+
+def _said(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"[:300]

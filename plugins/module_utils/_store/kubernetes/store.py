@@ -1,0 +1,269 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""The Kubernetes store: records as custom resources, their status as a subresource (design section 4).
+
+A write goes out with the version that was read, so that the API server refuses it when something else came between; then the
+record is read again and the change decided anew. A patch holds only what differs and is made under a field manager of ours.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable, Mapping
+
+from ..._kube.api import MERGE_PATCH, Api, ApiRefused, ApiSilent
+from ..._model.approval import approval_state, status_missing, tracked_by
+from ..._model.errors import TalosError
+from ..._model.ports import Clock, Leases
+from ..._model.records import MACHINE, Broken, Event, Json, JsonMap, Listing, Record, Ref, list_at, text_at
+from ..._model.schema import SCHEMAS, validate
+from ..._model.schema_rules import Context
+from ..written import as_status, checked
+from . import bundle
+from .events import KubernetesEvents
+from .leases import KubernetesLeases
+from .objects import FIELD_MANAGER, merge_patch, object_of, path_of, record_of
+from .refusals import store_error
+
+#: Objects of one answer; an API server is not asked for a thousand machines at once.
+PAGE = 500
+#: How often a status is changed anew because something else changed the record in between.
+TRIES = 10
+_WRITING = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict"}
+
+
+class KubernetesStore:
+    """`ports.Store` in one namespace of one API server. `would_be` is the store of a check run that would make it: empty, never asked."""
+
+    def __init__(self, api: Api, namespace: str, clock: Clock, leases: KubernetesLeases, *, would_be: bool = False) -> None:
+        self.namespace = namespace
+        self._api = api
+        self._clock = clock
+        self._leases = leases
+        self._events = KubernetesEvents(api, namespace, clock)
+        self._would_be = would_be
+
+    @property
+    def description(self) -> str:
+        """For messages."""
+        return f"namespace {self.namespace} of {self._api.host}"
+
+    @property
+    def leases(self) -> Leases:
+        """The locks of this store."""
+        return self._leases
+
+    def close(self) -> None:
+        """Close every connection to the API server."""
+        self._api.close()
+
+    # Reading.
+
+    def get(self, kind: str, name: str) -> Record | None:
+        """The record, or None. Raises `RecordBroken` for one that this version does not understand, and what `store_error` says."""
+        found = self._object(Ref(kind, name))
+        if found is None:
+            return None
+        record = record_of(kind, found)
+        problems = validate(record, writing=False)
+        if problems:
+            raise TalosError("RecordBroken", f"{kind} {record.source}: {' '.join(problem.message for problem in problems)}",
+                             "Correct it with kubectl; nothing is written over it.")
+        return record
+
+    def list(self, kind: str) -> Listing:
+        """All records of a kind in the namespace, and what is broken beside them. Here nothing vanishes: what is gone was deleted."""
+        records: list[Record] = []
+        broken: list[Broken] = []
+        token = "" if not self._would_be else None
+        while token is not None:
+            query = {"limit": str(PAGE), **({"continue": token} if token else {})}
+            answer = self._asked("GET", path_of(self.namespace, kind), f"list {SCHEMAS[kind].plural}", query=query)
+            for item in list_at(answer, "items"):
+                if isinstance(item, dict):
+                    record = record_of(kind, item)
+                    problems = validate(record, writing=False)
+                    if problems:
+                        broken.append(Broken(kind, record.name, record.source, 0, " ".join(problem.message for problem in problems)))
+                    else:
+                        records.append(record)
+            token = text_at(answer, "metadata", "continue") or None
+        return Listing(tuple(sorted(records, key=lambda record: record.name)), tuple(sorted(broken, key=lambda entry: entry.name)))
+
+    # Writing.
+
+    def create(self, record: Record) -> Record:
+        """A new object, and its status with it. Raises `RecordExists`, `RecordInvalid`."""
+        checked(record, None, Context())
+        try:
+            made = record_of(record.kind, self._api.request("POST", path_of(self.namespace, record.kind), object_of(record, self.namespace), query=_WRITING))
+        except ApiRefused as refused:
+            if refused.reason == "AlreadyExists":
+                raise TalosError("RecordExists", f"{record.kind} {record.name} is there already ({self.namespace}/{record.name}).",
+                                 "Choose another name, or change that record.") from None
+            raise store_error(refused, f"create {record.kind} {record.name}", self._api.host) from None
+        except ApiSilent as silent:
+            raise store_error(silent, f"create {record.kind} {record.name}", self._api.host) from None
+        if record.status or approval_state(record) == "approved":
+            return self._write_status(made, as_status(record.status, made.uid))
+        return made
+
+    def update(self, record: Record, spec: JsonMap, *, annotations: Mapping[str, str] | None = None,
+               labels: Mapping[str, str] | None = None, override: bool = False) -> Record:
+        """Write a spec over the very one that was read. Raises `RecordChanged`, `RecordTracked`, `Immutable`, `RecordInvalid`."""
+        for attempt in range(TRIES):
+            found, before = self._current(record.ref)
+            if before.resource_version != record.resource_version:
+                if attempt and before.uid == record.uid and not _patch(before, _wanted(before, spec, labels, annotations)):
+                    return before  # the write whose answer was lost
+                raise _changed(before)
+            tool = tracked_by(before)
+            if tool and not override:
+                raise TalosError("RecordTracked", f"{record.kind} {record.name} is kept in step with git by {tool}, which would undo a change made here.",
+                                 "Change it in git, or set override: true.")
+            wanted = _wanted(before, spec, labels, annotations)
+            checked(wanted, before, self._context(before, spec))
+            patch = _patch(before, wanted)
+            if not patch:
+                return before
+            if approval_state(wanted) == "approved" and approval_state(before) != "approved" and record.kind == MACHINE and not before.status:
+                # Approving always leaves a status, and leaves it first: an approved machine without one is StatusMissing.
+                found = self._patched(found, {"status": as_status({}, before.uid)}, "status") or found
+            written = self._patched(found, patch)
+            if written is not None:
+                return record_of(record.kind, written)
+        raise _changed(record)
+
+    def patch_status(self, ref: Ref, uid: str, change: Callable[[dict[str, object]], dict[str, object]], *,
+                     expect: Record | None = None) -> Record:
+        """Change the status of the record with that uid, as it is now; tried again when something else came between.
+
+        An approved machine whose status was lost stays so: only a change that sets `recordUID` (a person's trust) gives it
+        one again; any other raises `StatusMissing`.
+        """
+        for dummy in range(TRIES):
+            found, record = self._current(ref)
+            if record.uid != uid:
+                raise _changed(record)
+            if expect is not None and (expect.resource_version, expect.status_version) != (record.resource_version, record.status_version):
+                raise _changed(record)
+            status = change(copy.deepcopy(dict(record.status)))
+            if status_missing(record) and not status.get("recordUID"):
+                raise TalosError("StatusMissing", f"The status of the approved machine {record.name} is missing, and with it what was sent to it.",
+                                 "Bring the status back, or trust the machine again with talos_machine (trust: true).")
+            new = as_status(status, uid)
+            if new == record.status:
+                return record
+            written = self._patched(found, {"status": _status_patch(found, new)}, "status")
+            if written is not None:
+                return record_of(ref.kind, written)
+        raise _changed(record)
+
+    def delete(self, record: Record) -> None:
+        """Remove the record that was read; its status goes with it."""
+        dummy, now = self._current(record.ref)
+        if now.resource_version != record.resource_version or now.uid != record.uid:
+            raise _changed(now)
+        self._asked("DELETE", path_of(self.namespace, record.kind, record.name), f"delete {record.kind} {record.name}",
+                    {"preconditions": {"uid": record.uid}})
+
+    def _write_status(self, record: Record, status: dict[str, Json]) -> Record:
+        return self.patch_status(record.ref, record.uid, lambda dummy: dict(status))
+
+    def _object(self, ref: Ref) -> JsonMap | None:
+        if self._would_be:
+            return None
+        try:
+            return self._api.get(path_of(self.namespace, ref.kind, ref.name))
+        except (ApiRefused, ApiSilent) as error:
+            raise store_error(error, f"read {ref.kind} {ref.name}", self._api.host) from None
+
+    def _current(self, ref: Ref) -> tuple[JsonMap, Record]:
+        found = self._object(ref)
+        if found is None:
+            raise TalosError("RecordNotFound", f"{ref.kind} {ref.name} is not in the store ({self.description}).",
+                             "Look at the name, or create the record first.")
+        return found, record_of(ref.kind, found)
+
+    def _patched(self, found: JsonMap, patch: JsonMap, part: str = "") -> JsonMap | None:
+        """The object after the patch, or None where it was no longer the one that was read, or nobody knows whether it was written."""
+        kind, name = text_at(found, "kind"), text_at(found, "metadata", "name")
+        metadata = patch.get("metadata")
+        version: dict[str, Json] = {"resourceVersion": text_at(found, "metadata", "resourceVersion")}
+        body: dict[str, Json] = {**patch, "metadata": {**metadata, **version} if isinstance(metadata, dict) else version}
+        try:
+            return self._api.request("PATCH", path_of(self.namespace, kind, name, part), body, query=_WRITING, content_type=MERGE_PATCH)
+        except ApiRefused as refused:
+            if refused.status == 409:
+                return None
+            raise store_error(refused, f"change {'the status of ' if part else ''}{kind} {name}", self._api.host) from None
+        except ApiSilent as silent:
+            if silent.sent:
+                return None
+            raise store_error(silent, f"change {'the status of ' if part else ''}{kind} {name}", self._api.host) from None
+
+    def _asked(self, method: str, path: str, doing: str, body: JsonMap | None = None, query: Mapping[str, str] | None = None) -> JsonMap:
+        try:
+            return self._api.request(method, path, body, query=query)
+        except (ApiRefused, ApiSilent) as error:
+            raise store_error(error, doing, self._api.host) from None
+
+    def _context(self, before: Record, spec: JsonMap) -> Context:
+        """What the rules have to know of other records; read only when a rule may ask."""
+        if before.spec.get("secretsRef") == spec.get("secretsRef"):
+            return Context()
+        machines = self.list(MACHINE)
+        return Context(bool(machines.broken) or any(text_at(machine.spec, "clusterRef") == before.name for machine in machines.records))
+
+    # Events and secrets.
+
+    def record_event(self, event: Event) -> None:
+        """Write an Event, or count the same one up."""
+        self._events.record(event)
+
+    def events(self, ref: Ref | None = None) -> tuple[Event, ...]:
+        """All events that the API server still has, the oldest first, or those of one record."""
+        return () if self._would_be else self._events.read(ref)
+
+    def bundle(self, name: str) -> bytes:
+        """The secrets bundle in the Secret of that name. Raises `SecretsUnavailable`."""
+        return bundle.read(self._api, self.namespace, name)
+
+    def bundle_form(self, name: str) -> str:
+        """`absent` or `clear`."""
+        return "absent" if self._would_be else bundle.form(self._api, self.namespace, name)
+
+    def write_bundle(self, name: str, data: bytes, *, replace: bool = False) -> None:
+        """Put a bundle into the Secret of that name. Raises `RecordExists`."""
+        bundle.write(self._api, self.namespace, name, data, replace=replace)
+
+
+def _wanted(before: Record, spec: JsonMap, labels: Mapping[str, str] | None, annotations: Mapping[str, str] | None) -> Record:
+    return dataclasses.replace(before, spec=spec, labels=before.labels if labels is None else labels,
+                               annotations=before.annotations if annotations is None else annotations)
+
+
+def _patch(before: Record, wanted: Record) -> dict[str, Json]:
+    patch: dict[str, Json] = {}
+    spec = merge_patch(before.spec, wanted.spec)
+    if spec:
+        patch["spec"] = spec
+    metadata: dict[str, Json] = {}
+    for name, old, new in (("labels", before.labels, wanted.labels), ("annotations", before.annotations, wanted.annotations)):
+        if dict(old) != dict(new):
+            metadata[name] = merge_patch(dict(old), dict(new))
+    return {**patch, "metadata": metadata} if metadata else patch
+
+
+def _status_patch(found: JsonMap, new: JsonMap) -> dict[str, Json]:
+    """From what stands there, also where that is another record's status."""
+    old = found.get("status")
+    return merge_patch(old if isinstance(old, dict) else {}, new)
+
+
+def _changed(record: Record) -> TalosError:
+    return TalosError("RecordChanged", f"{record.kind} {record.name} was changed since it was read ({record.source}).",
+                      "Run again, so that the change is seen.")
