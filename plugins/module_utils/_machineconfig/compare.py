@@ -3,8 +3,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Semantic comparison of two configurations: what differs, by path, whatever the text looks like.
 
-Equal are: any order of documents and of keys, comments, quoting, spellings of durations, addresses and URLs, empty values and
-absent ones, and a default that one side writes out (DEFAULTS). The order within a list counts.
+Equal are: any order of documents and of keys, comments, quoting, spellings of durations, addresses, URLs and whole numbers, empty values
+and absent ones, and a default that one side writes out (DEFAULTS). The order within a list counts.
 """
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def flat(document: Document) -> dict[str, Any]:
     kind = document.kind.name
     result: dict[str, Any] = {}
     for path, value in _leaves(document.kind.struct.output(document.data), ""):
-        value = _normal(path, value)
+        value = _normal(value)
         if value in ("", None) or DEFAULTS.get((kind, path), _NOTHING) == value:
             continue
         result[path] = value
@@ -119,7 +119,10 @@ def flat(document: Document) -> dict[str, Any]:
 _NOTHING = object()
 
 
-def _normal(path: str, value: Any) -> Any:
+def _normal(value: Any) -> Any:
+    """A whole number is the same however it is written: Talos writes 3.0 as 3."""
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
     return str(value) if isinstance(value, str) else value
 
 

@@ -51,6 +51,7 @@ def test_order_comments_and_quoting_are_no_drift(version: str, role: str) -> Non
 @pytest.mark.parametrize(("one", "other"), [
     ("machine: {type: worker}", "version: v1alpha1\ndebug: false\npersist: true\nmachine: {type: worker, certSANs: [], registries: {}, install: null}\n"
                                 "cluster: {extraManifests: [], inlineManifests: []}"),
+    ("machine: {kubelet: {extraConfig: {a: 3.0, b: [1e6, 0.5], c: -0.0}}}", "machine: {kubelet: {extraConfig: {a: 3, b: [1000000, 5e-1], c: 0}}}"),
     ("machine: {time: {bootTimeout: 90s}}", "machine: {time: {bootTimeout: 1m30s, disabled: false}}"),
     ("machine: {install: {disk: /a}}", "machine: {install: {disk: /a, wipe: false, legacyBIOSSupport: false}}"),
     ("machine: {features: {diskQuotaSupport: true}}", "machine: {features: {diskQuotaSupport: true, rbac: true, apidCheckExtKeyUsage: true}}"),

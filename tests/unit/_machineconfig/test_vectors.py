@@ -68,3 +68,12 @@ def test_kinds_that_are_not_there_are_passed_over(tmp_path: Path) -> None:
     row = next(rows(HERE, "generate.jsonl"))
     (tmp_path / "generate.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
     assert main([str(tmp_path)]) == 0
+
+
+def test_a_masked_secret_of_several_lines_and_a_mask_that_hides_nothing() -> None:
+    text = "apiVersion: v1alpha1\nkind: DiscoveryIdentityConfig\nclusterID: x\nclusterSecret: \"l1\\nl2\"\n"
+    said = "ERR: 1 error occurred:\n\t* DiscoveryIdentityConfig: invalid clusterSecret: expected 32 bytes, got 3: {}\n"
+    row = {"machinery": "v1.14.0-rc.1", "mode": "metal", "config": text}
+    assert CHECKS["validate.jsonl"]({**row, "result": said.format("l1\nl2")}, HERE) == ""
+    assert CHECKS["validate.jsonl"]({**row, "result": said.format("l1") + "\t* another error\n"}, HERE)
+    assert CHECKS["validate.jsonl"]({**row, "result": said.format("")}, HERE)
