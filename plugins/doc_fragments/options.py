@@ -15,13 +15,14 @@ options:
   store:
     description:
       - Where the records live.
-      - V(directory) is a tree of YAML files made for git; V(none) uses no records, so everything that the module has to
-        know must be in its options.
+      - V(directory) is a tree of YAML files made for git; V(kubernetes) keeps the same records as custom resources of an API server,
+        for several people, AWX and a loop in the cluster at once; V(none) uses no records, so everything that the module has to know
+        must be in its options.
       - When left out, it is V(directory) where an option names a record (a cluster or a machine) or O(store_path) is given,
         else V(none).
       - If not set, E(ICHOR_STORE) is used.
     type: str
-    choices: [directory, none]
+    choices: [directory, kubernetes, none]
   store_path:
     description:
       - The folder of the directory store.
@@ -34,6 +35,22 @@ options:
         it out, but it has to be kept from run to run, in CI too.
       - If not set, E(ICHOR_STATE_PATH) is used, else C(.state) in the folder of the store.
     type: path
+  store_kubeconfig:
+    description:
+      - The kubeconfig of the API server that holds the records, for O(store=kubernetes). It may be vaulted.
+      - If not set, E(ICHOR_STORE_KUBECONFIG) or E(K8S_AUTH_KUBECONFIG) is used, else E(KUBECONFIG), the pod's own account, or
+        C(~/.kube/config).
+    type: path
+  store_context:
+    description:
+      - Which context of that kubeconfig to use.
+      - If not set, E(ICHOR_STORE_CONTEXT) or E(K8S_AUTH_CONTEXT) is used, else the context that the file itself selects.
+    type: str
+  store_namespace:
+    description:
+      - The namespace of the records, for O(store=kubernetes).
+      - If not set, E(ICHOR_STORE_NAMESPACE) is used, else C(ichor-system).
+    type: str
 """
 
     CREDENTIALS = r"""
@@ -132,6 +149,7 @@ options:
       - For locks V(lock_duration) 60 (how long a lease is valid), V(lock_renewal) 20, V(lock_wait) 300 (how long somebody else's is waited
         for), V(sending_fresh) 90 (how long an unconfirmed send of another run is waited for).
       - To take a node out V(drain) 300, V(leave_and_reset) 480 (leave etcd, and reset), V(wait_for_maintenance) 1200 (after a reset).
+      - For a backup of etcd or its way back to a node V(snapshot) 3600; when nothing comes for the time of V(call), it is given up.
     type: dict
 """
 

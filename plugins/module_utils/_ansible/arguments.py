@@ -28,7 +28,7 @@ Argument = Mapping[str, object]
 SECRET_OPTIONS = frozenset({"talosconfig_content", "config_content", "bundle_content", "kubeconfig_content"})
 
 #: Options that name a file of the person's which may be vaulted: the module asks the action plugin for its clear text.
-FILE_OPTIONS = frozenset({"talosconfig", "config_file", "bundle_file", "patch_file", "kubeconfig"})
+FILE_OPTIONS = frozenset({"talosconfig", "config_file", "bundle_file", "patch_file", "kubeconfig", "store_kubeconfig"})
 
 #: Every option that is a path. The action plugin makes relative ones absolute: they count from the playbook's folder, or from
 #: the working directory when the playbook is one of a collection.
@@ -40,7 +40,7 @@ RECORD_OPTIONS = ("cluster", "machine", "machines", "select", "name")
 #: Groups of every module, so that `module_defaults: group/ichor.talos.talos` may set them once for all.
 COMMON_GROUPS = ("store", "credentials", "timing", "network")
 
-STORES = ("directory", "none")
+STORES = ("directory", "kubernetes", "none")
 FAIL_ON = ("blocked", "unreachable", "drift")
 
 
@@ -49,6 +49,9 @@ GROUPS: Mapping[str, Mapping[str, Argument]] = {
         "store": {"type": "str", "choices": list(STORES), "fallback": (env_fallback, ["ICHOR_STORE"])},
         "store_path": {"type": "path", "fallback": (env_fallback, ["ICHOR_STORE_PATH"])},
         "state_path": {"type": "path", "fallback": (env_fallback, ["ICHOR_STATE_PATH"])},
+        "store_kubeconfig": {"type": "path", "fallback": (env_fallback, ["ICHOR_STORE_KUBECONFIG", "K8S_AUTH_KUBECONFIG"])},
+        "store_context": {"type": "str", "fallback": (env_fallback, ["ICHOR_STORE_CONTEXT", "K8S_AUTH_CONTEXT"])},
+        "store_namespace": {"type": "str", "fallback": (env_fallback, ["ICHOR_STORE_NAMESPACE"])},
     },
     "credentials": {
         "talosconfig": {"type": "path", "fallback": (env_fallback, ["TALOSCONFIG"])},

@@ -30,6 +30,7 @@ module that does not name them does not pack those rooms.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import platform
 import pwd
@@ -70,13 +71,15 @@ _TOLD = frozenset({"msg", "refusals", "failure", "plan", "machines", "transition
 class Setting:
     """What the openers of nodes, store and credentials are told. `store_path` is '' where nothing names one.
 
-    `would_exist` says that an earlier task of this check run would have made the store.
+    `store_kind` is directory or kubernetes, '' without a store. `would_exist` says that an earlier task of this check run would have
+    made the store.
     """
 
     options: Options
     check: bool
     clock: SystemClock
     would_exist: bool = False
+    store_kind: str = ""
     store_path: str = ""
     state_path: str = ""
     allow_loopback: bool = False
@@ -241,18 +244,24 @@ class _Run:
         module = self._module
         setting = Setting(options=options, check=module.check_mode, clock=self._clock, clear_text=self._channel.clear_text if self._channel else None,
                           allow_loopback="allow_loopback" in options and options.flag("allow_loopback"))
-        if open_store is None or not _wants_directory(options, needs_store):
+        kind = _store_kind(options, needs_store) if open_store is not None else ""
+        if open_store is None or not kind:
             return setting, None, None
+        from .overlay import Overlay
+        from .run_store import RunStore
+
+        if kind == "kubernetes":
+            place = "kubernetes " + json.dumps([options.text(name) for name in ("store_kubeconfig", "store_context", "store_namespace")])
+            overlay = Overlay(hello.overlay, place) if module.check_mode and hello.overlay else None
+            setting = replace(setting, store_kind=kind, would_exist=overlay is not None and not overlay.empty)
+            return setting, RunStore(open_store(setting), self.redactor, check=module.check_mode, overlay=overlay), overlay
         path = options.text("store_path") or hello.store_path
         if not path:
             raise TalosError("InvalidInput", "There is no store_path, and no playbook beside which the store would be.",
                              "Set store_path, or ICHOR_STORE_PATH, to the folder of the records.")
         path = os.path.abspath(path)
-        from .overlay import Overlay
-        from .run_store import RunStore
-
         overlay = Overlay(hello.overlay, path) if module.check_mode and hello.overlay else None
-        setting = replace(setting, store_path=path, state_path=options.text("state_path"), would_exist=overlay is not None and not overlay.empty)
+        setting = replace(setting, store_kind=kind, store_path=path, state_path=options.text("state_path"), would_exist=overlay is not None and not overlay.empty)
         return setting, RunStore(open_store(setting), self.redactor, check=module.check_mode, overlay=overlay), overlay
 
     def _saved(self, options: Options, setting: Setting) -> list[SavedPlan] | None:
@@ -287,7 +296,7 @@ class _Run:
         self._stop.attach()
         nodes = open_nodes(setting, store) if open_nodes is not None else NoNodes()
         ports = Ports(nodes=nodes, store=store, clock=self._clock, progress=self.show, check=setting.check,
-                      actor=Actor(by=hello.by, via=hello.via, schedule=hello.schedule), holder=_holder(), credentials=source,
+                      actor=_actor(hello, store), holder=_holder(), credentials=source,
                       recorded=store.recorded if store is not None and setting.check else None)
         try:
             return await operation(request, ports, gate)
@@ -295,14 +304,22 @@ class _Run:
             await asyncio.shield(nodes.close())
 
 
-def _wants_directory(options: Options, needs_store: bool) -> bool:
-    """Which store an unset `store` means: the directory where an option names a record or a folder (design section 18)."""
+def _actor(hello: Hello, store: RunStore | None) -> Actor:
+    """Who acts. A store that knows its users proves by whom; a user of AWX is told beside that (design section 7)."""
+    account = store.account() if store is not None else ""
+    if not account:
+        return Actor(by=hello.by, via=hello.via, schedule=hello.schedule)
+    return Actor(by=account if hello.by == hello.via else hello.by, via=account, schedule=hello.schedule)
+
+
+def _store_kind(options: Options, needs_store: bool) -> str:
+    """Which store an unset `store` means: the directory where an option names a record or a folder, else '' (design section 18)."""
     chosen = options.text("store") if "store" in options else ""
     if chosen == "none" and needs_store:
-        raise TalosError("InvalidInput", "This module works on records, and store is none.", "Leave store out, or set it to directory.")
+        raise TalosError("InvalidInput", "This module works on records, and store is none.", "Leave store out, or set it to directory or kubernetes.")
     if chosen:
-        return chosen == "directory"
-    return needs_store or "store_path" in options or any(name in options for name in RECORD_OPTIONS)
+        return "" if chosen == "none" else chosen
+    return "directory" if needs_store or "store_path" in options or any(name in options for name in RECORD_OPTIONS) else ""
 
 
 def _login() -> str:

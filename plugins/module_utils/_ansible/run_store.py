@@ -59,6 +59,10 @@ class RunStore:
     def description(self) -> str:
         return self._inner.description
 
+    def account(self) -> str:
+        """Who the store knows this run as, '' where it knows nobody."""
+        return self._inner.account()
+
     @property
     def leases(self) -> Leases:
         return ReadOnlyLeases(self._inner.leases) if self._check else self._inner.leases

@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 from .._model.ports import Store
+from .._model.timing import Timing
+from .libraries import require
 from .run import Setting
 
 
@@ -21,12 +23,22 @@ def create_store(setting: Setting) -> Store:
 
 
 def _open(setting: Setting, create: bool) -> Store:
+    renewal = setting.options.timing().lock_renewal if "timing" in setting.options else Timing.lock_renewal
+    if setting.store_kind == "kubernetes":
+        return _kubernetes(setting, create, renewal)
     from .._store import opening  # only now, since a module may do without a store
 
-    options = setting.options
-    renewal = options.timing().lock_renewal if "timing" in options else None
-    if renewal is None:
-        return opening.open_store(setting.store_path, setting.state_path, clock=setting.clock, create=create, check=setting.check,
-                                  decrypt=setting.clear_text)
     return opening.open_store(setting.store_path, setting.state_path, clock=setting.clock, create=create, check=setting.check,
                               decrypt=setting.clear_text, renewal=renewal)
+
+
+def _kubernetes(setting: Setting, create: bool, renewal: float) -> Store:
+    require(("kubernetes",), "A store in Kubernetes")
+    from .._kube.access import Access  # the client's import takes a third of a second, which only those pay who use it
+    from .._store.kubernetes import opening
+
+    options = setting.options
+    path = options.text("store_kubeconfig")
+    content = setting.clear_text(path).decode("utf-8", "replace") if path and setting.clear_text is not None else ""
+    return opening.open_store(Access(path, content, options.text("store_context")), options.text("store_namespace") or opening.NAMESPACE,
+                              clock=setting.clock, create=create, check=setting.check, renewal=renewal)

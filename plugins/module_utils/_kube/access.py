@@ -36,7 +36,8 @@ _HINT = "Give kubeconfig and kube_context, or run where KUBECONFIG or a pod's ow
 
 @dataclass(frozen=True)
 class Access:
-    """Where a kubeconfig is: its text, or its path, or '' for KUBECONFIG, ~/.kube/config or the pod's account; and which of its contexts."""
+    """Where a kubeconfig is: its path, or '' for KUBECONFIG, ~/.kube/config or the pod's account; its text, where that was read already
+    (paths in it count from the file's folder); and which of its contexts."""
 
     kubeconfig: str = ""
     content: str = ""
@@ -93,7 +94,7 @@ def _without_keys(text: str, access: Access) -> tuple[dict[str, Json], tuple[str
     config = yaml.safe_load(text)
     if not isinstance(config, dict):
         raise ValueError("it is no kubeconfig")
-    folder = os.path.dirname(os.path.abspath(os.path.expanduser(access.kubeconfig))) if access.kubeconfig and not access.content else os.getcwd()
+    folder = os.path.dirname(os.path.abspath(os.path.expanduser(access.kubeconfig))) if access.kubeconfig else os.getcwd()
     current = access.context or config.get("current-context")
     names = {entry.get("name"): entry.get("context") or {} for entry in config.get("contexts") or [] if isinstance(entry, dict)}
     if current not in names:

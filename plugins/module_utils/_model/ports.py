@@ -9,7 +9,7 @@ Nodes are async, store and cluster sync. `_node`, `_store` and `_kube` implement
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
@@ -95,8 +95,17 @@ class Session(Protocol):
         """WRITE. Remove the member with this id (16 hexadecimal digits) through this control plane; raises `NotFound` when it is gone
         already, `NodeRefused` when etcd will not do without it, or what the transport says."""
 
-    async def bootstrap(self) -> None:
-        """WRITE. Bootstrap; raises `AlreadyExists`, `BootstrapNotAvailable` (try again), or what the transport says."""
+    def etcd_snapshot(self) -> AsyncIterator[bytes]:
+        """The database of this node's etcd in pieces, as it streams them, with the SHA-256 of all before at its end (32 bytes). No more
+        of it than one piece is held; silence for the deadline of a call raises `TimedOut`."""
+
+    async def etcd_recover(self, pieces: Iterable[bytes]) -> None:
+        """WRITE. Put a snapshot beside the etcd of this control plane, for a bootstrap that recovers it. Pieces of at most 1 MiB; an OK
+        says that they arrived, and nothing of what they hold (Talos fact)."""
+
+    async def bootstrap(self, recover: bool = False, unverified: bool = False) -> None:
+        """WRITE. Bootstrap, with the snapshot that was put there where it is to `recover`; `unverified`: that one has no hash at its end.
+        Raises `AlreadyExists`, `BootstrapNotAvailable` (try again), or what the transport says."""
 
     async def reboot(self) -> None:
         """WRITE. Restart the node. The call's OK says nothing of what follows: another boot id does (section 13)."""
@@ -172,6 +181,9 @@ class Store(Protocol):
     @property
     def description(self) -> str:
         """For messages: e.g. `directory ./ichor`."""
+
+    def account(self) -> str:
+        """Who the store knows this run as: the user that the API server sees. '' where it knows nobody, as a folder does."""
 
     @property
     def leases(self) -> Leases: ...

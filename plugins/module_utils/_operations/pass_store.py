@@ -52,6 +52,9 @@ class PassStore:
     def description(self) -> str:
         return self._inner.description
 
+    def account(self) -> str:
+        return self._inner.account()
+
     @property
     def leases(self) -> Leases:
         return self._inner.leases

@@ -59,6 +59,10 @@ class DirectoryStore:
         """For messages."""
         return f"directory {self.layout.tree}"
 
+    def account(self) -> str:
+        """'': files know no users."""
+        return ""
+
     @property
     def leases(self) -> Leases:
         """The locks of this store."""

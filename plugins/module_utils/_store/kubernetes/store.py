@@ -51,6 +51,11 @@ class KubernetesStore:
         """For messages."""
         return f"namespace {self.namespace} of {self._api.host}"
 
+    def account(self) -> str:
+        """The user that the API server sees in the credential of this run."""
+        body: JsonMap = {"apiVersion": "authentication.k8s.io/v1", "kind": "SelfSubjectReview"}
+        return text_at(self._asked("POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", "tell who this is", body), "status", "userInfo", "username")
+
     @property
     def leases(self) -> Leases:
         """The locks of this store."""
