@@ -16,6 +16,7 @@ import socket
 import struct
 import zlib
 from collections import deque
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from tests.lab import http2, status
@@ -107,6 +108,10 @@ class Call:
     def send(self, message: bytes) -> None:
         """One response message."""
         self.connection.send_message(self, message)
+
+    def send_all(self, messages: Sequence[bytes]) -> None:
+        """Several response messages at once."""
+        self.connection.send_messages(self, messages)
 
     async def flow(self) -> None:
         """Waits while much of the answer is still unsent."""
@@ -331,12 +336,15 @@ class Connection(asyncio.Protocol):
         self._finish(call, code, text)
 
     def send_message(self, call: Call, message: bytes) -> None:
-        if not self.http.is_open(call.stream):
+        self.send_messages(call, (message,))
+
+    def send_messages(self, call: Call, messages: Sequence[bytes]) -> None:
+        if not messages or not self.http.is_open(call.stream):
             return
         if not call.sent:
             self.http.send_headers(call.stream, _RESPONSE)
-        call.sent += 1
-        self.http.send_data(call.stream, b"\x00" + struct.pack(">I", len(message)) + message)
+        call.sent += len(messages)
+        self.http.send_data(call.stream, b"".join(b"\x00" + struct.pack(">I", len(message)) + message for message in messages))
         self._flush()
 
     def send_bytes(self, call: Call, data: bytes) -> None:

@@ -17,7 +17,8 @@ from tests.lab.wire import message
 if TYPE_CHECKING:
     from tests.lab.director import Context
 
-_CHUNK = 1024
+#: What Talos puts into one message of a snapshot, and how many of them go into one write here; bytes.
+_CHUNK, _AT_ONCE = 1024, 65536
 
 
 async def member_list(context: Context, request: Any) -> Any:
@@ -133,14 +134,13 @@ async def snapshot(context: Context, request: Any) -> None:
     try:
         async for piece in context.boot.etcd.snapshot():
             rest += piece
-            while len(rest) >= _CHUNK:
-                context.send(message("common.Data")(bytes=bytes(rest[:_CHUNK])))
-                del rest[:_CHUNK]
+            while len(rest) >= _AT_ONCE:
+                context.send_all([message("common.Data")(bytes=bytes(rest[start:start + _CHUNK])) for start in range(0, _AT_ONCE, _CHUNK)])
+                del rest[:_AT_ONCE]
                 await context.flow()
     except EtcdError as error:
         raise Refusal(status.UNKNOWN, str(error)) from error
-    if rest:
-        context.send(message("common.Data")(bytes=bytes(rest)))
+    context.send_all([message("common.Data")(bytes=bytes(rest[start:start + _CHUNK])) for start in range(0, len(rest), _CHUNK)])
 
 
 async def recover(context: Context, request: Any) -> Any:

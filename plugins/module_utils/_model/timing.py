@@ -36,6 +36,7 @@ class Timing:
     lock_wait: float = 300.0
     drain: float = 300.0
     leave_and_reset: float = 480.0
+    snapshot: float = 3600.0
     wait_for_maintenance: float = 1200.0
     sending_fresh: float = 90.0
 

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from .._model.errors import CheckModeWrite, TalosError
@@ -84,6 +84,41 @@ class Caller:
         except (DecodeError, ValueError) as error:
             raise failed("AnswerInvalid", upstream.node, detail=str(error), rpc=call.rpc) from None
 
+    async def receive(self, call: Call, request: Any) -> AsyncIterator[Any]:
+        """The answers of a stream one by one, however many there are: nothing is kept of them, and the node is read no faster than its
+        answers are taken. Raises TalosError as `send` does, `TimedOut` also where nothing came for the deadline of a call."""
+        upstream, kind = self._bridge.upstream, method(call.service, call.method)
+        if upstream.gone:
+            raise self._lost(call, upstream.error, "NOT_SENT")
+        deadline, silence, loop = float(getattr(self._timing, call.deadline)), self._timing.call, asyncio.get_running_loop()
+        stream = self._bridge.channel.unary_stream(kind.path)(request.SerializeToString(), timeout=deadline)
+        begun = loop.time()
+        quiet = loop.call_later(silence, stream.cancel)
+        try:
+            while True:
+                waiting = loop.time()
+                if quiet.when() - waiting < silence / 2:
+                    quiet.cancel()
+                    quiet = loop.call_later(silence, stream.cancel)
+                answer = await stream.read()
+                if answer is grpc.aio.EOF:
+                    break
+                yield kind.response.FromString(answer)
+            if await stream.code() is not grpc.StatusCode.OK:
+                raise self._refused(call, (await stream.code()).name, await stream.details() or "", deadline, False)
+        except asyncio.CancelledError:
+            if not stream.cancelled() or _told_to_stop():
+                raise
+            raise failed("TimedOut", upstream.node, seconds=silence, rpc=call.rpc) from None
+        except grpc.aio.AioRpcError as error:
+            late = loop.time() - begun >= 0.95 * deadline
+            raise self._refused(call, error.code().name, error.details() or "", deadline, late) from None
+        except (DecodeError, ValueError) as error:
+            raise failed("AnswerInvalid", upstream.node, detail=str(error), rpc=call.rpc) from None
+        finally:
+            quiet.cancel()
+            stream.cancel()
+
     async def _exchange(self, kind: Method, request: Any, parts: Iterable[Any], deadline: float) -> list[bytes]:
         """The answers as bytes: grpcio would write a traceback where one cannot be parsed."""
         channel = self._bridge.channel
@@ -125,3 +160,9 @@ class Caller:
         reason = why.reason if why is not None and why.reason != "NotTls" else "ConnectionLost"
         told = clean.text(f"{details} {why.detail if why is not None else ''}", 4096)
         return failed(reason, self._bridge.upstream.node, detail=told, rpc=call.rpc, code=code)
+
+
+def _told_to_stop() -> bool:
+    """Whether it is this very task that somebody cancels, and not a call in it."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator, Iterable
 from typing import Any
 
 from .._model.errors import TalosError
@@ -20,9 +21,11 @@ from . import clean, cosi, reads
 from .caller import Caller
 from .calls import MACHINE, call
 from .failures import failed
-from .messages import enum_name, method
+from .messages import enum_name, message_class, method
 
 _BOOT_ID_FILE = "/proc/sys/kernel/random/boot_id"
+#: How much of a snapshot is handed on at once, in bytes.
+_PIECE = 256 * 1024
 _MODES = ("AUTO", "NO_REBOOT", "STAGED")
 
 
@@ -136,9 +139,25 @@ class NodeSession:
         return ApplyReply(mode=enum_name("machine.ApplyConfigurationRequest.Mode", reply.mode),
                           details=clean.text(reply.mode_details, 4096), warnings=clean.texts(reply.warnings))
 
-    async def bootstrap(self) -> None:
+    async def etcd_snapshot(self) -> AsyncIterator[bytes]:
+        """Talos sends a kilobyte a message; here they come as pieces of a size that is worth a write."""
+        piece = bytearray()
+        async for part in self._caller.receive(call(MACHINE, "EtcdSnapshot"), method(MACHINE, "EtcdSnapshot").request()):
+            piece += part.bytes
+            if len(piece) >= _PIECE:
+                yield bytes(piece)
+                piece.clear()
+        if piece:
+            yield bytes(piece)
+
+    async def etcd_recover(self, pieces: Iterable[bytes]) -> None:
+        kind = message_class("common.Data")
+        await self._caller.send(call(MACHINE, "EtcdRecover"), None, parts=(kind(bytes=piece) for piece in pieces))
+
+    async def bootstrap(self, recover: bool = False, unverified: bool = False) -> None:
+        request = method(MACHINE, "Bootstrap").request(recover_etcd=recover, recover_skip_hash_check=unverified)
         try:
-            await self._caller.send(call(MACHINE, "Bootstrap"), method(MACHINE, "Bootstrap").request())
+            await self._caller.send(call(MACHINE, "Bootstrap"), request)
         except TalosError as error:
             reason = {"FailedPrecondition": "BootstrapNotAvailable", "Unimplemented": "NotControlPlane"}.get(error.reason)
             if reason is None:
