@@ -34,11 +34,16 @@ QUICK = {"settle": 0.3, "follow": 0.3, "lock_renewal": 1.0, "apply": 20.0, "send
 
 @dataclass(frozen=True)
 class Task:
-    """One result. `how` is ok, failed, skipped, item or item-failed."""
+    """One result. `how` is ok, failed, skipped, item or item-failed, or play for the beginning of one.
+
+    `at`: when it came, in seconds since the epoch. `files`: a hash of the store's files then, where RECORD_STORE names the store.
+    """
 
     name: str
     how: str
     result: dict[str, Any]
+    at: float = 0.0
+    files: str = ""
 
 
 @dataclass(frozen=True)
@@ -131,7 +136,7 @@ class Project:
                 process.wait()
         path = self.folder / "results.jsonl"
         lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        tasks = tuple(Task(entry["task"], entry["how"], entry["result"]) for entry in map(json.loads, lines))
+        tasks = tuple(Task(entry["task"], entry["how"], entry["result"], entry["at"], entry["files"]) for entry in map(json.loads, lines))
         run = Run(process.returncode, self.output(), tasks)
         assert rc is None or run.rc == rc, run.output
         assert "Traceback" not in run.output, run.output

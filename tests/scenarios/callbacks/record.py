@@ -6,8 +6,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
+import time
+from pathlib import Path
 
 from ansible.plugins.callback import CallbackBase
 
@@ -15,9 +18,20 @@ DOCUMENTATION = """
 name: record
 type: notification
 short_description: Results as lines of JSON
-description: Appends one line a result to the file that the variable RECORD_FILE names.
+description:
+  - Appends one line a result to the file that the variable RECORD_FILE names, with the time.
+  - Where RECORD_STORE names a folder, the line has a hash of its files too, and each play begins with a line of its own.
 requirements: []
 """
+
+
+def files_hash(folder):
+    """Of every file below a folder but the lock's, which every reader touches."""
+    digest = hashlib.sha256()
+    for path in sorted(folder.rglob("*")):
+        if path.is_file() and path.name != "lock":
+            digest.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()
 
 
 class CallbackModule(CallbackBase):
@@ -29,8 +43,17 @@ class CallbackModule(CallbackBase):
     def _record(self, how, result):
         task = result.task if hasattr(result, "task") else result._task
         content = result.result if hasattr(result, "result") else result._result
+        self._write(task.get_name(), how, content)
+
+    def _write(self, task, how, content):
+        store = os.environ.get("RECORD_STORE")
+        line = {"task": task, "how": how, "result": content, "at": time.time(), "files": files_hash(Path(store)) if store else ""}
         with open(os.environ["RECORD_FILE"], "a", encoding="utf-8") as stream:
-            stream.write(json.dumps({"task": task.get_name(), "how": how, "result": content}, default=str) + "\n")
+            stream.write(json.dumps(line, default=str) + "\n")
+
+    def v2_playbook_on_play_start(self, play):
+        if os.environ.get("RECORD_STORE"):
+            self._write(play.get_name(), "play", {})
 
     def v2_runner_on_ok(self, result):
         self._record("ok", result)
