@@ -79,18 +79,27 @@ class ApiServer:
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test", "namespace": namespace}}],
         })
 
-    def _ready(self) -> bool:
+    def read(self, path: str) -> str:
+        """What the administrator gets from a path. Raises OSError where there is no answer or it is an error."""
         context = ssl.create_default_context()
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
-        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=2, context=context)
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=10, context=context)
         try:
-            connection.request("GET", "/readyz", headers={"Authorization": f"Bearer {ADMIN_TOKEN}"})
-            return connection.getresponse().status == 200
-        except OSError:
-            return False
+            connection.request("GET", path, headers={"Authorization": f"Bearer {ADMIN_TOKEN}"})
+            answer = connection.getresponse()
+            text = answer.read().decode()
         finally:
             connection.close()
+        if answer.status != 200:
+            raise OSError(f"{path}: {answer.status} {text[:300]}")
+        return text
+
+    def _ready(self) -> bool:
+        try:
+            return self.read("/readyz") == "ok"
+        except OSError:
+            return False
 
 
 @contextmanager
