@@ -10,10 +10,10 @@ optionally `hook` ("package.module:function", called with `told` in the process 
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
-import pkgutil
 import signal
 import sys
 from pathlib import Path
@@ -21,14 +21,20 @@ from typing import Any
 
 from ansible.module_utils import basic
 
-PLUGINS = "ansible_collections.ichor.talos.plugins.modules"
+PLUGINS = "ansible_collections.ichor.talos.plugins"
 
 
 def preload() -> None:
-    """Import every module, so that a fork has nothing left to import."""
-    package = importlib.import_module(PLUGINS)
-    for found in pkgutil.iter_modules(package.__path__):
-        importlib.import_module(f"{PLUGINS}.{found.name}")
+    """Import every module and what modules import late, so that a fork has nothing left to import.
+
+    What is imported is no matter of the garbage collector's from then on: each fork would walk and copy all of it.
+    """
+    for name in ("modules", "module_utils"):
+        [folder] = importlib.import_module(f"{PLUGINS}.{name}").__path__
+        for path in sorted(Path(folder).rglob("*.py")):
+            importlib.import_module(".".join((PLUGINS, name, *path.relative_to(folder).with_suffix("").parts)))
+    gc.collect()
+    gc.freeze()
 
 
 def serve() -> dict[str, Any] | None:
@@ -66,7 +72,7 @@ def become(order: dict[str, Any]) -> None:
     if "hook" in order:
         module, dummy, function = order["hook"].partition(":")
         getattr(importlib.import_module(module), function)(order["told"])
-    importlib.import_module(f"{PLUGINS}.{order['module']}").main()
+    importlib.import_module(f"{PLUGINS}.modules.{order['module']}").main()
 
 
 preload()
