@@ -20,6 +20,7 @@ from types import FrameType
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.schema import VERSIONS
 from tests.machinery.random_rows import generate_row, known, patch_row, trouble, validate_row
 from tests.parts.oracle import MACHINERY, Oracle
+from tests.torture import removals
 from tests.torture.tally import Tally
 from tests.unit._machineconfig.test_mutations import SOURCES, exercise, mutated
 
@@ -51,6 +52,7 @@ def _oracle(contract: str) -> Oracle:
 #: What can be tried, and how many there are at least in a torture of ten minutes.
 KINDS: dict[str, tuple[Callable[[random.Random], int], int]] = {
     "mutated configurations": (mutate, 100_000), "configurations against Talos": (compare, 20_000),
+    "worlds of removals": (functools.partial(removals.many, count=1), 1_000_000),
 }
 
 

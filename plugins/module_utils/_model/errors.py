@@ -48,6 +48,8 @@ REFUSAL_REASONS = frozenset({
     "ScheduleCannotApprove", "ApproverUnknown", "RoleImmutable", "IdentityImmutable", "AlreadyBootstrapped",
     "BootstrapInProgress", "BootstrapNotAvailable", "ControlPlaneUnreachable", "NotControlPlane", "AlreadyConfigured",
     "QuorumAtRisk", "QuorumUnknown", "HoldApply", "OperationInProgress", "RemovalInProgress", "SendingUnconfirmed",
+    "ControlPlaneNeeded", "MemberAnswers", "MemberUnclear", "DeathUnproven", "DrainRequired", "DataLossNotAccepted", "ResetFailed",
+    "StoreInCluster", "ControlPlaneAlive", "SnapshotInvalid", "SnapshotNotFound", "ArchiveUnreachable", "ArchiveRefused",
     "TrustNotNeeded", "InstallNotAllowed", "PendingLimit", "BlockedMachines", "UnreachableMachines", "DriftFound",
 })
 ALL_REASONS = (READY_REASONS | PROVISIONED_REASONS | LOCK_REASONS | TRANSPORT_REASONS | REQUEST_REASONS | REFUSAL_REASONS)
