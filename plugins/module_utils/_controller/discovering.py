@@ -2,7 +2,8 @@
 # GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Discovery as a subject of the controller: the registered addresses of one cluster, every five minutes (design sections 6 and 18).
+"""Discovery as a subject of the controller: the registered addresses of one cluster, every five minutes and more often after a reset by this
+product (design sections 6 and 18).
 
 A look writes what is no step (an observed address, an event) and no pending machine; carrying out steps looks again, with all others
 withheld.
@@ -12,6 +13,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from .._decide.discovery_interval import discovery_interval
 from .._model.errors import TalosError
 from .._model.outcome import MachineRow, Outcome
 from .._model.plan import Plan, Refusal, Target
@@ -50,7 +52,8 @@ async def look(around: Surroundings, name: str, effects: Effects) -> Round:
     except TalosError as error:
         plan = Plan(refusals=(Refusal(Target(kind=CLUSTER, name=cluster), error.reason, error.message, error.hint, "6/pass"),))
     row = MachineRow(name, cluster)
-    return Round(name, cluster, plan, row, around.timing.discovery, not plan.steps, held=bool(plan.refusals), carry=would_be)
+    after = discovery_interval(around.memory.last_reset(cluster), around.timing, around.ports.clock.now())
+    return Round(name, cluster, plan, row, after, not plan.steps, held=bool(plan.refusals), carry=would_be)
 
 
 async def act(around: Surroundings, cluster: str, granted: frozenset[str], effects: Effects) -> tuple[str, ...]:

@@ -186,6 +186,8 @@ class Loop:
         for name in names:
             if name in before and before[name] != after[name]:
                 self.due.sooner(name, now)
+        for cluster in self._world.discovering():
+            self.due.sooner(discovering.subject_of(cluster), now + self._world.discovery_after(cluster))
 
     def _versions(self) -> dict[str, str]:
         return {record.name: record.resource_version for record in self._world.store.list(MACHINE).records}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .._decide.approved import is_control_plane
+from .._decide.discovery_interval import discovery_interval, reset_under_way
 from .._model.errors import TalosError
 from .._model.machine import cluster_of
 from .._model.ports import Ports
@@ -51,6 +52,9 @@ class World:
         store raises."""
         self.store.renew()
         self.renewed = self._ports.clock.monotonic()
+        for cluster in self.store.list(CLUSTER).records:
+            if (at := reset_under_way(cluster)) is not None:
+                self._memory.reset_seen(cluster.name, at)
         patches = tuple((record.name, record.resource_version) for record in self.store.list(CONFIG_PATCH).records)
         if patches != self._patches:
             self._patches = patches
@@ -106,6 +110,10 @@ class World:
         return tuple(record.name for record in self.store.list(CLUSTER).records
                      if (not self._request.clusters or record.name in self._request.clusters)
                      and (list_at(record.spec, "discovery", "addresses") or list_at(record.spec, "discovery", "ranges")))
+
+    def discovery_after(self, cluster: str) -> float:
+        """Seconds between two passes over the addresses of the cluster."""
+        return discovery_interval(self._memory.last_reset(cluster), self._request.timing, self._ports.clock.now())
 
     def cluster(self, name: str) -> Record | None:
         """A cluster's record as it is now."""

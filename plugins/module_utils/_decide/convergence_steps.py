@@ -93,7 +93,11 @@ def _why_reboot(seen: Converging) -> str:
 
 def _warnings(seen: Converging) -> tuple[Warn, ...]:
     effect = _compared(seen).effect
-    if effect is None or needs_reboot(seen):
+    if needs_reboot(seen):
+        # Who drains a node asks Kubernetes, which this release cannot.
+        return (Warn(seen.target, "It is not drained before the reboot: its pods are stopped with it. Drain it with kubectl first where that matters.",
+                     "11/not-drained"),) if seen.allow_reboot else ()
+    if effect is None:
         return ()
     found = []
     if effect.later:

@@ -22,6 +22,7 @@ class ComparedMemory:
     _known: dict[str, tuple[Key, Compared, tuple[Difference, ...]]] = field(default_factory=dict, repr=False)
     _with_reboot: dict[str, str] = field(default_factory=dict)
     _evidence: dict[str, float] = field(default_factory=dict)
+    _resets: dict[str, float] = field(default_factory=dict)
 
     def known(self, machine: str, key: Key) -> tuple[Compared, tuple[Difference, ...]] | None:
         """What came of comparing exactly these."""
@@ -45,3 +46,11 @@ class ComparedMemory:
 
     def takes_only_with_reboot(self, machine: str, sha256: str) -> bool:
         return self._with_reboot.get(machine) == sha256
+
+    def reset_seen(self, cluster: str, at: float) -> None:
+        """A machine of the cluster was reset by this product then, in seconds since the epoch."""
+        self._resets[cluster] = at
+
+    def last_reset(self, cluster: str) -> float | None:
+        """The last reset that this run knows of; it is remembered when its record is gone."""
+        return self._resets.get(cluster)

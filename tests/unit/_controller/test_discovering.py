@@ -7,12 +7,14 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from ansible_collections.ichor.talos.plugins.module_utils._controller.request import Request
 from ansible_collections.ichor.talos.plugins.module_utils._controller.run import run
+from ansible_collections.ichor.talos.plugins.module_utils._model.moments import moment
 from ansible_collections.ichor.talos.plugins.module_utils._model.outcome import Outcome
 from ansible_collections.ichor.talos.plugins.module_utils._model.plan import Plan
 from ansible_collections.ichor.talos.tests.unit._operations import world as w
@@ -62,6 +64,23 @@ def test_it_looks_again_every_five_minutes() -> None:
     assert sorted(step.id for step in outcome.plan.steps) == sorted(outcome.executed)
     assert [step["action"] for step in outcome.extra["later_plans"][0]["plan"]] == ["CreateMachine"] * 2
     assert [row.reason for row in outcome.machines] == ["PendingApproval"] * 2
+
+
+@pytest.mark.parametrize(("step", "soon"), [("reset", [15.0 * number for number in range(7)]), ("reboot", [0.0])])
+def test_after_a_reset_it_looks_every_fifteen_seconds_for_half_an_hour(step: str, soon: list[float]) -> None:
+    """The last 90 s of that half hour, and then every five minutes again."""
+    began = w.START - 1800 + 90
+    store, nodes = Store(replace(cluster(), status={"disruption": {"machine": "prod-9", "step": step, "time": moment(began)}})), Nodes()
+    times: list[float] = []
+    scan, clock = nodes.scan, w.JumpingClock()
+
+    def noted(targets: Any, **options: Any) -> Any:
+        times.append(clock.monotonic())
+        return scan(targets, **options)
+
+    nodes.scan = noted  # type: ignore[method-assign]
+    asyncio.run(run(Request(max_runtime=500.0), ports(nodes, store, clock=clock), Gate(False)))  # type: ignore[arg-type]
+    assert [at for at in times if at <= 90] == soon and len([at for at in times if at > 110]) == 1, times
 
 
 @pytest.mark.parametrize("scope", [{"machines": ("prod-1",)}, {"select": "[].metadata.name"}, {"discover": False}, {"clusters": ("other",)}])

@@ -156,3 +156,9 @@ def test_what_has_effect_only_after_a_restart_is_warned_of(change: case.Change) 
 def test_an_install_setting_that_drifted_is_warned_of() -> None:
     found = decide(case.case(change=lambda config: config.replace(b"disk: /dev/sda", b"disk: /dev/sdb")), case.NOW)
     assert isinstance(found, Found) and [warning.rule for warning in found.warnings] == ["11/never"]
+
+
+@pytest.mark.parametrize(("allowed", "rules"), [(True, ["11/not-drained"]), (False, [])])
+def test_a_reboot_is_announced_to_come_without_a_drain(allowed: bool, rules: list[str]) -> None:
+    found = decide(replace(case.case(change=case.udev), allow_reboot=allowed), case.NOW)
+    assert isinstance(found, Found) and [warning.rule for warning in found.warnings] == rules
