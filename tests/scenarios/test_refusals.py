@@ -92,3 +92,28 @@ def test_a_saved_plan_after_the_certificate_was_renewed(lab: Lab, project: Proje
     assert agreed["Approve"]["changed"] is True
     record = json.loads((project.store / ".state" / "machines" / f"{PENDING}.json").read_text(encoding="utf-8"))
     assert new in json.dumps(record) or new in (project.store / "machines" / f"{PENDING}.yaml").read_text(encoding="utf-8")
+
+
+def test_a_step_of_a_saved_plan_that_is_held_when_it_runs_is_no_success(lab: Lab, project: Project) -> None:
+    """Whoever agreed to the plan is told that it was not carried out, also where several machines only list what is refused."""
+    approved(project, NETWORK)
+    (project.folder / "configs").mkdir(mode=0o700)
+    (project.folder / "configs" / f"{APPROVED}.yaml").write_text(generated("controlplane"), encoding="utf-8")
+
+    def apply(**options: Any) -> list[dict[str, Any]]:
+        return [{"name": "Apply", **sending(machines=[APPROVED], config_dir="configs", **options)}]
+
+    planned = project.play("plan", apply(save_plan="plan.json"), "--check")
+    assert planned.steps == [("ApplyConfig", APPROVED)]
+    record = project.store / "machines" / f"{APPROVED}.yaml"
+    text = record.read_text(encoding="utf-8")
+    record.write_text(text.replace("metadata:\n", 'metadata:\n  annotations:\n    ichor.maesh.dev/hold-apply: "true"\n', 1), encoding="utf-8")
+    mark = lab.mark()
+    for options in ({"plan_file": "plan.json"}, {"expect_plan_id": planned["Apply"]["plan_id"]}):
+        held = project.play("held", apply(**options), rc=2)["Apply"]
+        assert (held["reason"], held["changed"]) == ("HoldApply", False) and APPROVED in held["msg"], held
+        assert [entry["reason"] for entry in held["refusals"]] == ["HoldApply"]
+    assert project.play("listed", apply())["Apply"]["blocked"] == [APPROVED], "without an approved plan a held machine is only listed"
+    assert writes(lab, mark) == []
+    record.write_text(text, encoding="utf-8")
+    assert project.play("free", apply(plan_file="plan.json"))["Apply"]["changed"] is True

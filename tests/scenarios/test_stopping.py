@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from tests.lab.control import Lab
-from tests.scenarios.playing import Project, lab_of, machine, network_of
+from tests.scenarios.playing import Project, lab_of, machine, network_of, wait_for
 from tests.scenarios.sending import NODE, apply_task, approved, generated, hold, received
 
 NETWORK = network_of(__name__)
@@ -42,12 +43,39 @@ def leases(project: Project) -> list[dict[str, object]]:
     return [lease for lease in found if lease.get("holder")]
 
 
-@pytest.mark.parametrize("stop", [
+STOPS = pytest.mark.parametrize("stop", [
     pytest.param(lambda pid: os.kill(pid, signal.SIGTERM), id="SIGTERM"),
     pytest.param(lambda pid: os.kill(pid, signal.SIGINT), id="SIGINT"),
     pytest.param(lambda pid: os.kill(pid, signal.SIGKILL), id="SIGKILL"),
     pytest.param(lambda pid: os.killpg(pid, signal.SIGINT), id="SIGINT-to-the-group"),
 ])
+
+
+def stopped(lab: Lab, project: Project, process: subprocess.Popen[str], stop: Callable[[int], None]) -> None:
+    """Within the time that is promised there is no process and no lease, and from then on no call."""
+    stop(process.pid)
+    end = time.monotonic() + PROMISED
+    while time.monotonic() < end and (project.processes() or leases(project)):
+        time.sleep(0.05)
+    left, held, mark = project.processes(), leases(project), lab.mark()
+    process.wait(10)
+    assert left == {} and held == []
+    assert lab.log(since=mark, event="call") == []
+    assert "Traceback" not in project.output()
+
+
+@STOPS
+def test_a_run_that_is_stopped_while_it_looks_again_and_again(lab: Lab, project: Project, stop: Callable[[int], None]) -> None:
+    """It would call the node every few tenths of a second for ever."""
+    project.defaults["timing"]["follow"] = 0.1
+    process = project.start(project.write("follow", [{"name": "Follow", "ichor.talos.talos_stage": {
+        "address": f"{NETWORK}.1", "follow": True, "until": "running"}}]))
+    wait_for(lambda: len(lab.log(event="call")) > 30 or process.poll() is not None, "the node to be looked at several times")
+    assert process.poll() is None, project.output()
+    stopped(lab, project, process, stop)
+
+
+@STOPS
 def test_a_run_that_is_stopped_in_the_middle_of_a_send(lab: Lab, project: Project, stop: Callable[[int], None]) -> None:
     approved(project, NETWORK)
     (project.folder / "cp.yaml").write_text(generated("controlplane"), encoding="utf-8")
@@ -59,15 +87,9 @@ def test_a_run_that_is_stopped_in_the_middle_of_a_send(lab: Lab, project: Projec
     assert process.poll() is None, project.output()
     assert leases(project), "a control plane is sent to under the cluster's lease"
 
-    stop(process.pid)
-    end = time.monotonic() + PROMISED
-    while time.monotonic() < end and (project.processes() or leases(project)):
-        time.sleep(0.05)
-    left, held, mark = project.processes(), leases(project), lab.mark()
-    process.wait(10)
-    assert left == {} and held == []
+    stopped(lab, project, process, stop)
+    mark = lab.mark()
     assert received(lab) == before + 1
-    assert "Traceback" not in project.output()
 
     # The next run goes on from what is there: the node was never heard to accept, so the same bytes may go once more.
     lab.hold(node=NODE, phase="apply", held=False)

@@ -138,7 +138,8 @@ def test_timing_takes_what_is_given_and_refuses_nonsense() -> None:
     ({"call": -1.0}, "call"), ({"settle": float("nan")}, "settle"), ({"apply": float("inf")}, "apply"), ({"lock_wait": 1e300}, "lock_wait"),
     ({"drain": 604801.0}, "drain"), ({"lock_duration": 1e-9}, "lock_duration"), ({"lock_renewal": 31.0}, "lock_renewal"),
     ({"sending_fresh": 59.0}, "sending_fresh"),
-    ({"call": "5s"}, "call"), ({"call": True}, "call"), ({"call": [5]}, "call"), ({"call": ""}, "call"), ({"apply": 91.0}, "apply"), ({"follow_stuck": 1.0}, "follow_stuck"),
+    ({"call": "5s"}, "call"), ({"call": True}, "call"), ({"call": [5]}, "call"), ({"call": ""}, "call"),
+    ({"apply": 91.0}, "apply"), ({"follow_stuck": 1.0}, "follow_stuck"),
 ])
 def test_timing_that_cannot_work_is_refused_with_the_name_of_the_option(given: dict[str, object], name: str) -> None:
     with pytest.raises(TalosError, match=fr"timing\.{name}\b") as caught:

@@ -88,6 +88,15 @@ def test_mutated_messages(case):
     assert understood > 10
 
 
+@pytest.mark.parametrize("number", [99, -1, 2**31 - 1])
+def test_enum_values_that_nobody_knows(number):
+    reading = reads.stage(definition("runtime.MachineStatusSpec", stage=number, status={"ready": True}),
+                          definition("runtime.UnattendedInstallStatusSpec", image="i", phase=number))
+    assert (reading.stage, reading.unattended_install) == ("unknown", "unknown")
+    (link,) = reads.links((("eth0", definition("network.LinkStatusSpec", type=number, permanent_addr=b"\x00\x11\x22\x33\x44\x55")),))
+    assert not link.physical
+
+
 def test_mutated_certificates():
     import ssl
     der = ssl.PEM_cert_to_DER_cert(Authority().leaf(common="cp1")[0])
