@@ -48,12 +48,12 @@ def read_trace(path: Path) -> list[Boundary]:
 
 
 class Tracer:
-    """Traces one process, which dies at `kill`."""
+    """Traces one process, which dies at `kill`, and stops at `pause` until it is told to go on (SIGCONT)."""
 
-    def __init__(self, path: str, store: str, kill: Boundary | None) -> None:
+    def __init__(self, path: str, store: str, kill: Boundary | None, pause: Boundary | None = None) -> None:
         self._trace = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
         self._store = os.path.realpath(store)
-        self._kill = kill
+        self._ends = {kill: signal.SIGKILL, pause: signal.SIGSTOP}
         self._seen: Counter[tuple[str, str, str]] = Counter()
         self._writing: list[str] = []
 
@@ -62,8 +62,8 @@ class Tracer:
         self._seen[kind, what, side] += 1
         here = Boundary(kind, what, side, self._seen[kind, what, side])
         os.write(self._trace, (json.dumps(asdict(here)) + "\n").encode())
-        if here == self._kill:
-            os.kill(os.getpid(), signal.SIGKILL)
+        if here in self._ends:
+            os.kill(os.getpid(), self._ends[here])
 
     def calls(self, caller: Any) -> None:
         """Wrap the one function that sends something to a node."""
@@ -125,12 +125,13 @@ class Tracer:
 
 
 def install(told: dict[str, Any]) -> None:
-    """Trace this process. `told` has `trace`, `store`, `ahead` (seconds that its clock is ahead) and `kill`."""
+    """Trace this process. `told` has `trace`, `store`, `ahead` (seconds that its clock is ahead), `kill` and `pause`."""
     from ansible_collections.ichor.talos.plugins.module_utils._ansible.clock import SystemClock
     from ansible_collections.ichor.talos.plugins.module_utils._node.caller import Caller
     from ansible_collections.ichor.talos.plugins.module_utils._store import files
 
-    tracer = Tracer(told["trace"], told["store"], Boundary(**told["kill"]) if told.get("kill") else None)
+    kill, pause = (Boundary(**told[name]) if told.get(name) else None for name in ("kill", "pause"))
+    tracer = Tracer(told["trace"], told["store"], kill, pause)
     tracer.calls(Caller)
     tracer.writes(files)
     now, ahead = SystemClock.now, float(told.get("ahead", 0.0))

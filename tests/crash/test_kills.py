@@ -20,7 +20,7 @@ import pytest
 
 from ansible_collections.ichor.talos.plugins.module_utils._store.holder_process import of_json, provably_gone, this_process
 from tests.crash.boundaries import AFTER, BEFORE, CALL, STRAY, WRITE, Boundary
-from tests.crash.life import LATER, NAMES, PATIENT, STEPS, Life, Place, Step, differences, end_of, events_of
+from tests.crash.life import LATER, NAMES, PATIENT, Life, Place, Step, differences, end_of, events_of
 from tests.lab.control import Lab
 from tests.nursery.client import Nursery
 from tests.nursery.network import Network
@@ -36,6 +36,17 @@ def life(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Life]:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_trace_misses_no_call_and_no_write(life: Life, name: str) -> None:
+    whole(life, name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_module_that_is_killed_at_any_boundary_and_started_again_ends_like_one_that_was_not(
+        life: Life, name: str, record_property: Callable[[str, object], None]) -> None:
+    record_property("told", killed_everywhere(life, name))
+
+
+def whole(life: Life, name: str) -> None:
+    """The trace of a step against the nodes' own log and the interpreter's audit events."""
     trace = life.traces[name]
     assert [boundary for boundary in trace if boundary.kind == STRAY] == []
     assert Counter(boundary.what for boundary in trace if boundary.kind == CALL and boundary.side == BEFORE) == Counter(life.called[name])
@@ -43,15 +54,14 @@ def test_the_trace_misses_no_call_and_no_write(life: Life, name: str) -> None:
     assert sides[BEFORE] == sides[AFTER]
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_a_module_that_is_killed_at_any_boundary_and_started_again_ends_like_one_that_was_not(
-        life: Life, name: str, record_property: Callable[[str, object], None]) -> None:
-    step = STEPS[NAMES.index(name)]
+def killed_everywhere(life: Life, name: str) -> str:
+    """A kill at each boundary of a step, and what there is to tell of it."""
+    step = life.cast.steps[life.names.index(name)]
     trace = life.traces[name]
     killed = [boundary for boundary in trace if kill_and_restart(life, step, boundary)]
     calls, writes = (sum(boundary.kind == kind and boundary.side == BEFORE for boundary in trace) for kind in (CALL, WRITE))
     assert killed == trace and len(killed) >= 2 * (calls + writes)
-    record_property("told", f"crashes: {step.module} ({name}): killed at {len(killed)} boundaries of {calls} calls and {writes} writes")
+    return f"crashes: {step.module} ({life.cast.role}, {name}): killed at {len(killed)} boundaries of {calls} calls and {writes} writes"
 
 
 def kill_and_restart(life: Life, step: Step, boundary: Boundary) -> bool:
@@ -70,8 +80,8 @@ def kill_and_restart(life: Life, step: Step, boundary: Boundary) -> bool:
 
 def restart(life: Life, place: Place, step: Step, boundary: Boundary) -> None:
     judge = step.judge or step.name
-    position = NAMES.index(step.name)
-    for later in STEPS[position:NAMES.index(judge) + 1]:
+    position = life.names.index(step.name)
+    for later in life.cast.steps[position:life.names.index(judge) + 1]:
         if later is not step:
             life.wait(place, later)
         until_done(life, place, later, f"{step.name} killed {boundary}")
@@ -83,8 +93,9 @@ def restart(life: Life, place: Place, step: Step, boundary: Boundary) -> None:
         holder = of_json(json.loads(path.read_text(encoding="utf-8"))["process"])
         assert holder is not None and provably_gone(holder, this_process()), f"{where}: a lease is left that blocks"
     assert max(Counter(events_of(place)).values(), default=0) <= 1, where
-    assert life.accepted(place, "ApplyConfiguration") == int(position >= NAMES.index("apply")), where
-    assert life.accepted(place, "Bootstrap") == int(position >= NAMES.index("bootstrap")), where
+    assert life.accepted(place, "ApplyConfiguration") == int(position >= life.names.index("apply")), where
+    bootstrapped = "bootstrap" in life.names and position >= life.names.index("bootstrap")
+    assert life.accepted(place, "Bootstrap") == int(bootstrapped), where
 
 
 def until_done(life: Life, place: Place, step: Step, where: str) -> None:
