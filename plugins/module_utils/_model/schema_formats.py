@@ -16,7 +16,7 @@ from .identity import canonical_mac, canonical_uuid
 
 _LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 DNS_1123 = re.compile(rf"{_LABEL}(\.{_LABEL})*\Z")
-_VERSION = re.compile(r"v?[0-9]+\.[0-9]+(\.[0-9]+)?(-[0-9A-Za-z.-]+)?\Z")
+_VERSION = re.compile(r"v?[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?\Z")
 _TALOS_VERSION = re.compile(r"v[0-9]+\.[0-9]+\.[0-9]+(-[0-9A-Za-z.-]+)?\Z")
 _TIME = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9](\.[0-9]{1,9})?(Z|[+-][0-9]{2}:[0-9]{2})\Z")
 _LABEL_KEY = re.compile(r"([a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?\Z")
@@ -169,7 +169,7 @@ FORMATS: Mapping[str, Format] = {
     "interface-address": Format(_interface, expression="isCIDR(self)", longest=64),
     "range": Format(_range, expression=_RANGE_IN_CEL, longest=128),
     "https-url": Format(_url, expression=_URL_IN_CEL, longest=512),
-    "version": _matches(_VERSION, "has to be a version of three numbers, such as v1.13.2", 64),
+    "version": _matches(_VERSION, "has to be a version of three numbers, such as v1.35.0", 64),
     "talos-version": Format(_talos_version, "^" + _TALOS_VERSION.pattern.replace(r"\Z", "$"), "v1.13.9", longest=64),
     "time": _matches(_TIME, "has to be a time such as 2026-01-31T12:00:00Z", 64),
     "label-key": _matches(_LABEL_KEY, "has to be a label key as Kubernetes has them", 317),

@@ -221,6 +221,8 @@ def test_every_path_has_the_same_keys() -> None:
 def test_a_foreign_text_is_only_a_detail_on_one_line() -> None:
     result = of_error(TalosError("CallFailed", "The call failed.", "Try again.", detail="rpc\n error"), [])
     assert result.values["msg"] == "The call failed. (rpc error) Try again."
+    again = of_error(TalosError("StoreUnreachable", "It cannot be read: Not a directory.", "See to it.", detail="Not a directory"), [])
+    assert again.values["msg"] == "It cannot be read: Not a directory. See to it."
 
 
 @pytest.mark.parametrize(("name", "outcome", "reason"), [

@@ -87,6 +87,7 @@ BAD = [
     (CLUSTER, ("talosVersion",), "1.13.2", "schema/talos-version", "write v1.13.2"),
     (CLUSTER, ("talosVersion",), 1.13, "schema/type", "is the number 1.13; put it in quotes, such as 'v1.13.9'"),
     (CLUSTER, ("kubernetesVersion",), "latest", "schema/version", "a version of three numbers"),
+    (CLUSTER, ("kubernetesVersion",), "1.35", "schema/version", "a version of three numbers"),
     (CLUSTER, ("talosVersion",), 1.13, "schema/type", "the number 1.13; put it in quotes"),
     (CLUSTER, ("endpoint",), "http://192.0.2.5:6443", "schema/https-url", "a URL such as"),
     (CLUSTER, ("endpoint",), "https://user@192.0.2.5", "schema/https-url", "a URL such as"),
