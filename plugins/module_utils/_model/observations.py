@@ -133,6 +133,15 @@ class EtcdStatus:
     raft_index: int = 0
     db_size: int = 0
     errors: tuple[str, ...] = ()
+    db_size_in_use: int = 0
+
+
+@dataclass(frozen=True)
+class EtcdAlarm:
+    """An alarm that one member has raised: `NOSPACE` or `CORRUPT`."""
+
+    member_id: str
+    kind: str
 
 
 @dataclass(frozen=True)

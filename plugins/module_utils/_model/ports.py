@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # each module imports what it uses of these; here they only s
     from .credentials import Credentials
     from .endpoint import Certificate, Endpoint, Probe
     from .identity import Identity
-    from .observations import ApplyReply, Disk, EtcdMember, EtcdStatus, Link, NodeFacts, NodePlace, Partition, ServiceState, StageReading
+    from .observations import ApplyReply, Disk, EtcdAlarm, EtcdMember, EtcdStatus, Link, NodeFacts, NodePlace, Partition, ServiceState, StageReading
     from .observed import Observed
     from .plan import Plan
     from .records import Event, JsonMap, Listing, Record, Ref
@@ -82,7 +82,10 @@ class Session(Protocol):
 
     async def etcd_members(self, local: bool) -> tuple[EtcdMember, ...]: ...
 
-    async def etcd_status(self) -> EtcdStatus: ...
+    async def etcd_status(self, node: str = "") -> EtcdStatus:
+        """What this node's member says of itself; with `node`, what the one at that address says, asked through this control plane."""
+
+    async def etcd_alarms(self) -> tuple[EtcdAlarm, ...]: ...
 
     async def apply(self, config: bytes, mode: str) -> ApplyReply:
         """WRITE. ApplyConfiguration, mode AUTO, NO_REBOOT or STAGED; raises CheckModeWrite in check mode.
@@ -102,6 +105,13 @@ class Session(Protocol):
     async def etcd_recover(self, pieces: Iterable[bytes]) -> None:
         """WRITE. Put a snapshot beside the etcd of this control plane, for a bootstrap that recovers it. Pieces of at most 1 MiB; an OK
         says that they arrived, and nothing of what they hold (Talos fact)."""
+
+    async def etcd_leave(self) -> None:
+        """WRITE. The node's own member leaves etcd and its data is deleted; raises `NodeRefused` when etcd will not do without it."""
+
+    async def reset(self, partitions: Sequence[str]) -> None:
+        """WRITE. Leave etcd where that is to be left, wipe the partitions with these labels, restart. The call's OK says nothing of what
+        follows: maintenance mode does (section 14)."""
 
     async def bootstrap(self, recover: bool = False, unverified: bool = False) -> None:
         """WRITE. Bootstrap, with the snapshot that was put there where it is to `recover`; `unverified`: that one has no hash at its end.
@@ -256,6 +266,19 @@ class Whereabouts(Protocol):
         """
 
 
+class Workloads(Protocol):
+    """The pods of a managed cluster's nodes (section 14). `node` is the Kubernetes Node's name."""
+
+    def volumes(self, cluster: str, node: str) -> Observed[tuple[tuple[str, str], ...]]:
+        """Claims on the node's own disks, each with the pod that has it."""
+
+    def ready(self, cluster: str, node: str) -> Observed[bool]:
+        """Whether the Node is Ready; Absent where there is none of that name."""
+
+    async def drain(self, cluster: str, node: str, deadline: float) -> None:
+        """Cordon and evict; raises TalosError `DrainRequired` for what is left after so many seconds."""
+
+
 def no_credentials(cluster: str, bundle: str) -> Credentials:
     """The source of a run that was given none."""
     raise TalosError("SecretsUnavailable", f"There is no credential for the nodes of cluster {cluster or 'unnamed'}.",
@@ -266,7 +289,7 @@ def no_credentials(cluster: str, bundle: str) -> Credentials:
 class Ports:
     """What an operation is given. `check` is check mode; `store` None means store-less.
 
-    `whereabouts` is None where no Kubernetes can be asked.
+    `whereabouts` and `workloads` are None where no Kubernetes can be asked.
     `recorded` gives a record (kind, name) as it really is, where the store shows what earlier tasks of a check run would have made
     of it; None outside of such a run.
     """
@@ -281,3 +304,4 @@ class Ports:
     credentials: CredentialsSource = no_credentials
     recorded: Callable[[str, str], Record | None] | None = None
     whereabouts: Whereabouts | None = None
+    workloads: Workloads | None = None

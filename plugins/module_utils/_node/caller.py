@@ -56,10 +56,11 @@ class Caller:
         """Where the calls go."""
         return self._bridge.upstream.node
 
-    async def send(self, call: Call, request: Any, *, parts: Iterable[Any] = ()) -> list[Any]:
+    async def send(self, call: Call, request: Any, *, parts: Iterable[Any] = (), node: str = "") -> list[Any]:
         """Send and read to the end: one answer of a unary call, all answers of a stream.
 
-        `parts` are the messages of a client stream. Raises TalosError; `failure.code` is the gRPC code of the node,
+        `parts` are the messages of a client stream. `node`: the call is for another node, to which this one hands it on.
+        Raises TalosError; `failure.code` is the gRPC code of the node,
         `NOT_SENT` when the connection was gone before anything was sent, and '' when the node gave none.
         """
         if call.write and self._check:
@@ -73,7 +74,7 @@ class Caller:
         begun = loop.time()
         try:
             async with asyncio.timeout(deadline + _GRACE):
-                answers = await self._exchange(kind, request, parts, deadline)
+                answers = await self._exchange(kind, request, parts, deadline, (("node", node),) if node else ())
         except TimeoutError:
             raise failed("TimedOut", upstream.node, seconds=deadline, rpc=call.rpc) from None
         except grpc.aio.AioRpcError as error:
@@ -119,18 +120,18 @@ class Caller:
             quiet.cancel()
             stream.cancel()
 
-    async def _exchange(self, kind: Method, request: Any, parts: Iterable[Any], deadline: float) -> list[bytes]:
+    async def _exchange(self, kind: Method, request: Any, parts: Iterable[Any], deadline: float, metadata: tuple[tuple[str, str], ...]) -> list[bytes]:
         """The answers as bytes: grpcio would write a traceback where one cannot be parsed."""
         channel = self._bridge.channel
         message = request.SerializeToString() if request is not None else b""
         if kind.kind == "unary":
-            return [await channel.unary_unary(kind.path)(message, timeout=deadline)]
+            return [await channel.unary_unary(kind.path)(message, timeout=deadline, metadata=metadata)]
         if kind.kind == "client-stream":
             serialized = (part.SerializeToString() for part in parts)
-            return [await channel.stream_unary(kind.path)(serialized, timeout=deadline)]
+            return [await channel.stream_unary(kind.path)(serialized, timeout=deadline, metadata=metadata)]
         answers: list[bytes] = []
         room = self._answer_limit
-        stream = channel.unary_stream(kind.path)(message, timeout=deadline)
+        stream = channel.unary_stream(kind.path)(message, timeout=deadline, metadata=metadata)
         try:
             async for answer in stream:
                 answers.append(answer)

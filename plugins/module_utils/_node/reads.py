@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._model.observations import CONTENTS_UNKNOWN, STAGES, Disk, EtcdMember, EtcdStatus, Link, Partition, ServiceState, StageReading
+from .._model.observations import CONTENTS_UNKNOWN, STAGES, Disk, EtcdAlarm, EtcdMember, EtcdStatus, Link, Partition, ServiceState, StageReading
 from . import clean
+from .messages import enum_name
 
 _ETHERNET = 1
 _UP = 6
@@ -108,7 +109,14 @@ def etcd_status(answer: Any) -> EtcdStatus | None:
         return None
     found = answer.messages[0].member_status
     return EtcdStatus(member_id=member_id(found.member_id), leader=member_id(found.leader) if found.leader else "",
-                      learner=found.is_learner, raft_index=found.raft_index, db_size=found.db_size, errors=clean.texts(found.errors))
+                      learner=found.is_learner, raft_index=found.raft_index, db_size=found.db_size, db_size_in_use=found.db_size_in_use,
+                      errors=clean.texts(found.errors))
+
+
+def etcd_alarms(answer: Any) -> tuple[EtcdAlarm, ...]:
+    """EtcdAlarmList: what is raised now, by member."""
+    found = answer.messages[0].member_alarms if answer.messages else ()
+    return tuple(EtcdAlarm(member_id(one.member_id), enum_name("machine.EtcdMemberAlarm.AlarmType", one.alarm)) for one in clean.capped(found))
 
 
 def member_id(number: int) -> str:

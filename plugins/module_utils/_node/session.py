@@ -7,14 +7,14 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from typing import Any
 
 from .._model.errors import TalosError
 from .._model.hardware import permanent_macs
 from .._model.identity import Identity, canonical_uuid
 from .._model.observations import (
-    ApplyReply, Certificate, Disk, Endpoint, EtcdMember, EtcdStatus, Link, NodeFacts, Partition, ServiceState, StageReading,
+    ApplyReply, Certificate, Disk, Endpoint, EtcdAlarm, EtcdMember, EtcdStatus, Link, NodeFacts, Partition, ServiceState, StageReading,
 )
 from .._model.observed import Absent, Observed, Present, Unknown, value_or
 from . import clean, cosi, reads
@@ -118,11 +118,14 @@ class NodeSession:
         request = method(MACHINE, "EtcdMemberList").request(query_local=local)
         return reads.etcd_members((await self._caller.send(call(MACHINE, "EtcdMemberList"), request))[0])
 
-    async def etcd_status(self) -> EtcdStatus:
-        status = reads.etcd_status((await self._caller.send(call(MACHINE, "EtcdStatus"), None))[0])
+    async def etcd_status(self, node: str = "") -> EtcdStatus:
+        status = reads.etcd_status((await self._caller.send(call(MACHINE, "EtcdStatus"), None, node=node))[0])
         if status is None:
             raise failed("AnswerInvalid", self.endpoint, rpc="MachineService/EtcdStatus")
         return status
+
+    async def etcd_alarms(self) -> tuple[EtcdAlarm, ...]:
+        return reads.etcd_alarms((await self._caller.send(call(MACHINE, "EtcdAlarmList"), None))[0])
 
     async def apply(self, config: bytes, mode: str) -> ApplyReply:
         if mode not in _MODES:
@@ -171,6 +174,17 @@ class NodeSession:
     async def etcd_remove_member(self, member: str) -> None:
         request = method(MACHINE, "EtcdRemoveMemberByID").request(member_id=int(member, 16))
         await self._caller.send(call(MACHINE, "EtcdRemoveMemberByID"), request)
+
+    async def etcd_leave(self) -> None:
+        """The node waits for a healthy etcd of its own, removes its member, stops etcd and deletes its data."""
+        await self._caller.send(call(MACHINE, "EtcdLeaveCluster"), method(MACHINE, "EtcdLeaveCluster").request())
+
+    async def reset(self, partitions: Sequence[str]) -> None:
+        """Graceful and with a restart: what is not named stays, and a member that cannot leave etcd wipes nothing."""
+        request = method(MACHINE, "Reset").request(graceful=True, reboot=True)
+        for label in partitions:
+            request.system_partitions_to_wipe.add(label=label, wipe=True)
+        await self._caller.send(call(MACHINE, "Reset"), request)
 
     def _identity(self, information: Observed[Any], found: Observed[tuple[Link, ...]]) -> Identity:
         macs = permanent_macs(cosi.needed(found, self._caller) or ())

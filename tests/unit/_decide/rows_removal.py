@@ -31,7 +31,8 @@ def removal(make: Callable[[], Leaving]) -> Callable[[], Seen]:
     return lambda: of_plan(decide_removal(make()).plan)
 
 
-def look(seen: Leaving, direct: Observed[EtcdStatus] | None = None, through: Observed[EtcdStatus] | None = None, ready: Observed[bool] | None = None) -> Leaving:
+def look(seen: Leaving, direct: Observed[EtcdStatus] | None = None, through: Observed[EtcdStatus] | None = None,
+         ready: Observed[bool] | None = None) -> Leaving:
     return replace(seen, look=MemberLook(direct or case.SILENT, through or case.SILENT, ready or Absent()))
 
 
@@ -78,7 +79,8 @@ OTHER_NODE = w.identity(7)
 
 REMOVAL: tuple[Row, ...] = (
     # What is done.
-    Row("14/worker", removal(case.worker), actions=RESETS, rules=("14/not-drained",), says=("wipes STATE, EPHEMERAL", "EFI on /dev/sda1", "comes back as pending")),
+    Row("14/worker", removal(case.worker), actions=RESETS, rules=("14/not-drained",),
+        says=("wipes STATE, EPHEMERAL", "EFI on /dev/sda1", "comes back as pending")),
     Row("14/control-plane-over-the-count", removal(case.alive_plane), actions=LEAVES, rules=("14/not-drained",)),
     Row("14/a-learner-leaves-too", removal(lambda: etcd(case.alive_plane(), 2, 3, 4, healthy=(2, 3, 4), members=(case.member(1, learner=True),))),
         actions=LEAVES),
@@ -119,7 +121,8 @@ REMOVAL: tuple[Row, ...] = (
         rules=("14/gitops",), reasons=("RecordTracked",)),
     Row("14/send-under-way", removal(lambda: case.with_status(case.worker(), sending={"hash": "a"})), rules=("14/sending",)),
     Row("14/status-gone", removal(lambda: case.with_machine(case.silent_plane(), replace(case.plane(1), status={}))), rules=("14/status-missing",)),
-    Row("14/restore-under-way", removal(lambda: replace(case.worker(), cluster=w.cluster_record(status={**case.BOOTSTRAPPED, "operation": {"what": "restore"}}))),
+    Row("14/restore-under-way", removal(lambda: replace(
+        case.worker(), cluster=w.cluster_record(status={**case.BOOTSTRAPPED, "operation": {"what": "restore"}}))),
         rules=("14/operation",)),
     Row("14/shutting-down", removal(lambda: replace(case.worker(), cluster=w.cluster_record(status=case.BOOTSTRAPPED, hold="shutdown"))),
         rules=("13/shutdown",)),
