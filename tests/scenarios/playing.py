@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import os
@@ -22,14 +23,31 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import ansible.release
 import yaml
 
 from tests.lab.control import Lab
+from tests.workshop.environments import BUILD, ROOT
 
 HERE = Path(__file__).parent
 #: Generous, since the machine may be busy; nothing waits for it when all goes well.
 SECONDS = 240
+DAY = 86400
 QUICK = {"settle": 0.3, "follow": 0.3, "lock_renewal": 1.0, "apply": 20.0, "sending_fresh": 20.0}
+
+
+@functools.cache
+def payloads() -> Path:
+    """Where packed modules of exactly these sources, this ansible-core and this Python are kept for all runs."""
+    digest = hashlib.sha256(f"{ansible.release.__version__} {sys.version}".encode())
+    for path in sorted((ROOT / "plugins").rglob("*.py")):
+        digest.update(f"{path.relative_to(ROOT)}\0".encode() + path.read_bytes())
+    place = BUILD / "payloads" / digest.hexdigest()[:16]
+    if not place.exists():
+        for old in place.parent.glob("*"):
+            if time.time() - old.stat().st_mtime > DAY:
+                shutil.rmtree(old, ignore_errors=True)
+    return place
 
 
 @dataclass(frozen=True)
@@ -107,8 +125,8 @@ class Project:
         return {
             **os.environ, "ANSIBLE_HOME": str(self.folder / ".ansible"), "ANSIBLE_LOCAL_TEMP": str(self.folder / ".ansible" / "tmp"),
             "ANSIBLE_REMOTE_TEMP": str(self.folder / ".ansible" / "tmp"), "TMPDIR": str(self.temporary), "ANSIBLE_LOCALHOST_WARNING": "0",
-            "ANSIBLE_INVENTORY_UNPARSED_WARNING": "0", "ANSIBLE_CALLBACK_PLUGINS": str(HERE / "callbacks"), "ANSIBLE_CALLBACKS_ENABLED": "record",
-            "RECORD_FILE": str(self.folder / "results.jsonl"), "SCENARIO_MARK": self.mark, **self.environment,
+            "ANSIBLE_INVENTORY_UNPARSED_WARNING": "0", "ANSIBLE_CALLBACK_PLUGINS": str(HERE / "callbacks"), "ANSIBLE_CALLBACKS_ENABLED": "record,payloads",
+            "PAYLOADS": str(payloads()), "RECORD_FILE": str(self.folder / "results.jsonl"), "SCENARIO_MARK": self.mark, **self.environment,
         }
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:

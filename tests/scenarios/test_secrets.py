@@ -26,6 +26,8 @@ from tests.scenarios.sending import MACHINE, NODE, VECTORS, apply_task, approved
 
 NETWORK = network_of(__name__)
 SHORTEST = 8
+#: What tempfile puts after a prefix.
+RANDOM_LETTERS = 8
 
 
 @pytest.fixture
@@ -71,8 +73,9 @@ def needles() -> list[bytes]:
 
 def places(project: Project, apart: set[Path]) -> Iterator[tuple[str, bytes]]:
     """Whatever a run leaves or shows: files of all temporary folders, the store, output, results, command lines, environments."""
-    # Where Python puts the socket's folder when the usual path is too long, beside the folders of the run itself.
-    folders = [project.folder, project.temporary, *Path("/tmp").glob("ichor-*"), Path("/dev/shm")]
+    # Where the product puts its folders when the usual path is too long, beside the folders of the run itself. The labs of other
+    # tests have longer names there, and hundreds of megabytes of etcd.
+    folders = [project.folder, project.temporary, *Path("/tmp").glob(f"ichor-{'?' * RANDOM_LETTERS}"), Path("/dev/shm")]
     for folder in folders:
         for path in folder.rglob("*"):
             if path not in apart and path.is_file():

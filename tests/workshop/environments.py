@@ -62,6 +62,12 @@ class Environment:
         return variables
 
 
+def keeping_bytecode(variables: dict[str, str]) -> dict[str, str]:
+    """The same for processes that start many others: what Python compiles is kept, under .build/ as well."""
+    kept = {name: value for name, value in variables.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    return kept | {"PYTHONPYCACHEPREFIX": str(BUILD / "bytecode")}
+
+
 def for_tests(interpreter: Interpreter) -> Environment:
     """The environment of the tests; it brings a Go toolchain where the machine has none, since parts of the tests are built with it."""
     has_go = shutil.which("go") or os.access("/usr/local/go/bin/go", os.X_OK)

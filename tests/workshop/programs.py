@@ -10,7 +10,7 @@ import subprocess
 from pathlib import Path
 
 from tests.workshop import tree
-from tests.workshop.environments import DEMO, ROOT, Environment, for_tests, ready
+from tests.workshop.environments import DEMO, ROOT, Environment, for_tests, keeping_bytecode, ready
 from tests.workshop.interpreters import chosen
 
 
@@ -56,4 +56,4 @@ def torture(arguments: list[str]) -> int:
 
 def _run(environment: Environment, module: str, arguments: list[str]) -> int:
     command = [str(environment.python), "-m", module, *arguments]
-    return subprocess.run(command, cwd=ROOT, env=environment.variables(collections=tree.link()), check=False).returncode
+    return subprocess.run(command, cwd=ROOT, env=keeping_bytecode(environment.variables(collections=tree.link())), check=False).returncode

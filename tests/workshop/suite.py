@@ -10,7 +10,7 @@ import time
 import uuid
 
 from tests.workshop import leftovers, lint, tree
-from tests.workshop.environments import BUILD, ROOT, Environment, for_tests
+from tests.workshop.environments import BUILD, ROOT, Environment, for_tests, keeping_bytecode
 from tests.workshop.interpreters import chosen
 
 WORKERS = "2"
@@ -50,7 +50,7 @@ def _parts(environment: Environment) -> int:
 
 def _pytest(environment: Environment, arguments: list[str]) -> int:
     mark = uuid.uuid4().hex
-    variables = environment.variables(collections=tree.link()) | {leftovers.VARIABLE: mark}
+    variables = keeping_bytecode(environment.variables(collections=tree.link())) | {leftovers.VARIABLE: mark}
     print(f"pytest on Python {environment.interpreter.version}", flush=True)
     cache = f"cache_dir={BUILD / 'pytest-cache'}"
     command = [str(environment.python), "-m", "pytest", "-q", "-n", WORKERS, "--dist", "loadfile", "--no-loadscope-reorder", "-o", cache, *arguments]
