@@ -37,7 +37,7 @@ class Look:
 async def remove_member(ports: Ports, look: Callable[[], Awaitable[Look]], wanted: RemoveEtcdMember, lease: Held,
                         timing: Timing) -> Refusal | TalosError | None:
     """None once etcd lists the member no more. `wanted` without an id stands for whichever the look under the lock finds."""
-    deadline = ports.clock.monotonic() + timing.call
+    deadline = ports.clock.monotonic() + timing.apply
     while True:
         seen = await look()
         step = seen.step

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -20,7 +20,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.credentials imp
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import Failure, TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._model.identity import Identity
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import (
-    ApplyReply, Certificate, Disk, Endpoint, EtcdMember, EtcdStatus, NodeFacts, Partition, Probe, ServiceState, StageReading,
+    ApplyReply, Certificate, Disk, Endpoint, EtcdAlarm, EtcdMember, EtcdStatus, NodeFacts, Partition, Probe, ServiceState, StageReading,
 )
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Observed, Present
 from ansible_collections.ichor.talos.plugins.module_utils._model.plan import Plan
@@ -96,6 +96,8 @@ class Node:
     keep_member: list[TalosError] = field(default_factory=list)
     lose_removal: list[TalosError] = field(default_factory=list)
     after_apply: str = "closed"
+    #: A reset that is answered OK and fails: the node restarts with its data.
+    reset_fails: bool = False
 
     @property
     def worker(self) -> bool:
@@ -148,8 +150,16 @@ class Session:
             raise error("TimedOut", self.endpoint)
         return node.members
 
-    async def etcd_status(self) -> EtcdStatus:
-        node = await self._call("etcd_status")
+    async def etcd_status(self, node: str = "") -> EtcdStatus:
+        own = await self._call("etcd_status")
+        if node:
+            other = self._world.nodes.get(Endpoint(node))
+            if other is None or other.mode != "running" or other.name in self._world.apart:
+                raise error("CallFailed", node)
+            return self._status(other)
+        return self._status(own)
+
+    def _status(self, node: Node) -> EtcdStatus:
         if node.worker:
             raise error("Unimplemented", self.endpoint)
         if node.etcd != "Running":
@@ -181,6 +191,33 @@ class Session:
             other.members = tuple(one for one in other.members if one.id != member)
         if node.lose_removal:
             raise node.lose_removal.pop(0)
+
+    async def partitions(self) -> Observed[tuple[Partition, ...]]:
+        return (await self._call("partitions")).partitions
+
+    async def etcd_leave(self) -> None:
+        node = await self._call("etcd_leave")
+        member = node.member_id or f"{node.name}-id"
+        for other in self._world.nodes.values():
+            other.members = tuple(one for one in other.members if one.id != member)
+        node.etcd, node.members, node.leader = "Finished", (), ""
+        self._world.left.append(node.name)
+        await self._world.boundary(f"etcd_leave answered {node.name}")
+
+    async def reset(self, partitions: Sequence[str]) -> None:
+        node = await self._call("reset")
+        self._world.resets.append(node.name)
+        found = node.partitions.value if isinstance(node.partitions, Present) else ()
+        if node.reset_fails:
+            node.boot += "-again"
+            return
+        node.mode, node.config, node.partitions = "maintenance", b"", Present(tuple(one for one in found if one.label not in partitions))
+        node.boot += "-wiped"
+        await self._world.boundary(f"reset answered {node.name}")
+
+    async def etcd_alarms(self) -> tuple[EtcdAlarm, ...]:
+        await self._call("etcd_alarms")
+        return ()
 
     async def bootstrap(self) -> None:
         node = await self._call("bootstrap")
@@ -341,6 +378,10 @@ class World:
         self.bootstraps: list[str] = []
         #: Ids of etcd members that were removed.
         self.removed: list[str] = []
+        #: Names of nodes that left etcd, that were reset, and that no other node reaches.
+        self.left: list[str] = []
+        self.resets: list[str] = []
+        self.apart: set[str] = set()
         self.lines: list[str] = []
         self.open: dict[Endpoint, int] = {}
         self.most_open: dict[Endpoint, int] = {}
