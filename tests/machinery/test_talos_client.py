@@ -80,7 +80,13 @@ def test_a_whole_life_through_talos_own_client(program: Path, node: tuple[Lab, s
     lab.wait(node="cp1", stage="ready", seconds=60)
     assert call(program, address, "stage", *admin) == {"stage": "running", "ready": True}
     assert call(program, address, "identity", *admin)["UUID"] == UUID
-    assert lab.writes(accepted_only=True) == {"ApplyConfiguration": 1, "Bootstrap": 1}
+    assert {"sda", "nvme0n1"} <= set(call(program, address, "disks", *admin))
+    assert {"enp1s0", "bond0"} <= set(call(program, address, "links", *admin))
+    config.write_text(config.read_text(encoding="utf-8").replace("machine:\n", "machine:\n    sysctls:\n        vm.max_map_count: \"262144\"\n", 1),
+                      encoding="utf-8")
+    reply = call(program, address, "apply", "-file", str(config), *admin)
+    assert reply["mode"] == "NO_REBOOT" and reply["details"].startswith("Applied configuration without a reboot")
+    assert lab.writes(accepted_only=True) == {"ApplyConfiguration": 2, "Bootstrap": 1}
 
 
 def bootstrap_until_accepted(program: Path, address: str, admin: tuple[str, ...]) -> None:
