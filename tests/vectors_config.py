@@ -4,12 +4,13 @@
 """Runs rows of real Talos code against this product: `python -m tests.vectors_config DIR` (default: tests/vectors).
 
 Kinds of rows, by file: generate.jsonl, patch.jsonl, validate.jsonl, scalars.jsonl; a file that is not there is passed over.
-A line per failing row, then one line of counts a file; the exit code is 0 only when all rows pass, and 2 where there is no row at all.
+A line per failing row, then one line of counts a file; the exit code is 0 only when all rows pass, and 2 where there is no row at all or
+a file cannot be read. A line that is no JSON object, or lacks what its kind of row needs, is a failing row.
 
 What counts as equal: the bytes, for scalars (but for the indentation told before a block, which Talos's encoder tells wrongly in lists and
 so cannot read). For configurations the bytes too, in the quoting of the row's Talos version and with that one exception, and where these
-differ (rows with comments, which another encoder of Talos's writes) no difference by the semantic comparison that the product uses for drift. For refusals the kind
-of the refusal. For validation the very text of Talos's errors and warnings, with a mask where Talos quotes a secret.
+differ (rows with comments, which another encoder of Talos's writes) no difference by the semantic comparison that the product uses for
+drift. For refusals the kind of the refusal. For validation the very text of Talos's errors and warnings, with a mask where Talos quotes a secret.
 
 Three kinds of rows differ on purpose: an empty patch changes nothing here (talosctl looks for a file of an empty name); deleting a
 document that is not there changes nothing (1.12 and 1.13 add an empty document that they then refuse to read); a JSON patch is
@@ -48,16 +49,22 @@ _REFUSALS = (
 
 
 def rows(directory: Path, name: str) -> Iterator[Row]:
-    """The rows of one file, each with an id."""
+    """The rows of one file, each with an id. A line that is no row is one with `broken`. Raises OSError and UnicodeDecodeError."""
     path = directory / name
     if not path.exists():
         return
     with path.open(encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
-            if line.strip():
+            if not line.strip():
+                continue
+            try:
                 row = json.loads(line)
-                row.setdefault("id", f"{row.get('machinery', '')}/{number}/{row.get('value', '')!r}")
-                yield row
+            except ValueError as error:
+                row = {"id": f"line {number}", "broken": f"it is not valid JSON: {error}"}
+            if not isinstance(row, dict):
+                row = {"id": f"line {number}", "broken": "it is not a JSON object"}
+            row.setdefault("id", f"{row.get('machinery', '')}/{number}/{row.get('value', '')!r}")
+            yield row
 
 
 @functools.lru_cache(maxsize=None)
@@ -179,8 +186,12 @@ CHECKS: dict[str, Callable[[Row, Path], str]] = {
 
 def trouble(check: Callable[[Row, Path], str], row: Row, directory: Path) -> str:
     """"" or why the row fails; an error that is no refusal fails it too."""
+    if "broken" in row:
+        return str(row["broken"])
     try:
         return check(row, directory)
+    except KeyError as error:
+        return f"the row has no {error.args[0]!r}"
     except Exception as error:
         return f"{type(error).__name__}: {error}"
 
@@ -190,17 +201,24 @@ def main(arguments: list[str]) -> int:
     seen = failed = 0
     for name, check in CHECKS.items():
         count, bad = 0, 0
-        for row in rows(directory, name):
-            count += 1
-            wrong = trouble(check, row, directory)
-            if wrong:
-                bad += 1
-                print(f"FAIL {name} {row['id']}: {wrong}")
+        try:
+            for row in rows(directory, name):
+                count += 1
+                wrong = trouble(check, row, directory)
+                if wrong:
+                    bad += 1
+                    print(f"FAIL {name} {row['id']}: {wrong}")
+        except (OSError, UnicodeDecodeError) as error:
+            print(f"{directory / name}: it cannot be read: {error}", file=sys.stderr)
+            return 2
         if count:
             print(f"{name}: {count - bad} of {count} rows pass")
         seen, failed = seen + count, failed + bad
+    if not directory.is_dir():
+        print(f"{directory}: there is no such folder", file=sys.stderr)
+        return 2
     if not seen:
-        print(f"{directory}: there is none of {', '.join(CHECKS)}", file=sys.stderr)
+        print(f"{directory}: there is no row in any of {', '.join(CHECKS)}", file=sys.stderr)
         return 2
     return 1 if failed else 0
 

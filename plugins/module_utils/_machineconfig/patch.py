@@ -21,7 +21,7 @@ from .plain_nodes import node_of
 from .problem import ConfigProblem
 from .schema import LEGACY, Kind, schema
 from .templates import refuse_in_nodes
-from .values import Args, Formed
+from .values import Args, Formed, Text
 from .yaml_read import MAPPING, SCALAR, SEQUENCE, Node, read
 
 _STRICT_DUPLICATES = ("1.12", "1.13")
@@ -246,7 +246,7 @@ def _delete(kind: Kind, data: dict[str, Any], delete: Delete) -> None:
 
 
 def _delete_element(codec: ListOf, value: list[Any], element: tuple[str, str], missing: ConfigProblem) -> None:
-    """The first element whose field has that text; only fields that are texts to Talos count."""
+    """The first element whose field has that text; only fields that are or become texts to Talos count, and no nullable ones that are."""
     key, wanted = element
     item = codec.item
     if not isinstance(item, Struct):
@@ -257,7 +257,7 @@ def _delete_element(codec: ListOf, value: list[Any], element: tuple[str, str], m
             if entry.get(key) is None and isinstance(inner, Formed):
                 continue  # Go's text of no address is not an empty one
             found = inner.output(entry.get(key))
-            if isinstance(found, str) and found == wanted and not inner.pointer:
+            if isinstance(found, str) and found == wanted and not (inner.pointer and isinstance(inner, Text)):
                 del value[index]
                 return
     raise missing

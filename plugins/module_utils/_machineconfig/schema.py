@@ -165,6 +165,8 @@ class Schema:
             return ByteSize(self.version != "1.12")
         if name == "block.Size":
             return Size(self.version != "1.12")
+        if name == "time.Duration":
+            return Duration(_ZEROS[self.version])
         if name in _FORMS:
             return _FORMS[name]()
         if name == "nethelpers.FailOverMAC":
@@ -181,8 +183,9 @@ def _fail_over_mac(text: str) -> str:
     return words[text]
 
 
+# Which numbers a Talos version reads as no duration at all, when they are zero.
+_ZEROS: dict[str, tuple[type, ...]] = {"1.12": (), "1.13": (int,), "1.14": (int, float)}
 _FORMS: dict[str, Callable[[], Codec]] = {
-    "time.Duration": Duration,
     "cel.Expression": lambda: Overwritten("an expression", str),
     "meta.Addr": lambda: Formed("an IP address", optional(go_text.parse_address)),
     "network.Addr": lambda: Unmergeable("an IP address", optional(go_text.parse_address)),

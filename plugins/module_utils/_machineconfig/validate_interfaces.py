@@ -106,7 +106,7 @@ def _check_bond(bond: Data, path: str, report: Report) -> None:
 
 def _check_wireguard(wireguard: Data, path: str, report: Report) -> None:
     # Talos quotes a key of the wrong length; a key is never quoted here
-    wrong = go_net.wrong_base64(wireguard.get("privateKey") or "", 32, f"wrong key {quote(MASK)} length: %d")
+    wrong = go_net.wrong_base64(wireguard.get("privateKey") or "", 32, f"wrong key {quote(MASK if wireguard.get('privateKey') else '')} length: %d")
     if wrong:
         report.error(f"{path}.privateKey", f"private key is invalid: {wrong}")
     for peer in wireguard.get("peers") or []:

@@ -88,7 +88,7 @@ def _check_install(install: Data | None, version: str, report: Report) -> None:
     wrong = _wrong_selector(selector) if selector is not None else ""
     if wrong:
         report.error("machine.install.diskSelector", f"install disk selector is invalid: {wrong}")
-    if not install.get("disk") and (not selector or wrong):
+    if not install.get("disk") and (selector is None or wrong):
         report.error("machine.install.disk", "either install disk or diskSelector should be defined")
     if install.get("extraKernelArgs") and install.get("grubUseUKICmdline"):
         report.error("machine.install.extraKernelArgs", "install.extraKernelArgs and install.grubUseUKICmdline can't be used together")

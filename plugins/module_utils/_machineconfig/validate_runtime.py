@@ -21,7 +21,9 @@ _MANAGED_FILES = ("resolv.conf", "hosts", "machine-id", "extensions.yaml", "loca
 _MANAGED_FOLDERS = (
     "apparmor.d/", "apparmor/", "ca-certificates/", "cni/", "cri/", "iscsi/", "kubernetes/", "lvm/", "nvme/", "pki/", "selinux/", "ssl/",
 )
-_IMAGE = re.compile(r"(?:[A-Za-z0-9.-]+(?::[0-9]+)?/)?[a-z0-9_./-]{2,255}(?::[A-Za-z0-9_.-]{1,127})?(?:@sha256:[0-9a-f]{64})?\Z")
+_IMAGE = re.compile(r"(?P<name>[^@]*?)(?::(?P<tag>[A-Za-z0-9_.-]{1,128}))?(?:@sha256:[0-9a-f]{64})?\Z")
+_REGISTRY = re.compile(r"(?:[A-Za-z0-9._~-]+|\[[0-9a-fA-F:]+\])(?::[0-9]*)?\Z")
+_REPOSITORY = re.compile(r"[a-z0-9_./-]{2,255}\Z")
 _MOUNT_OPTIONS = ("ro", "rw", "noexec", "nosuid", "nodev", "noatime", "rbind", "rshared")
 _NETWORK_CONDITIONS = ("addresses", "connectivity", "hostname", "etcfiles")
 
@@ -174,14 +176,14 @@ def _container(data: Data, version: str, report: Report) -> None:
         report.error("name", f"name {quote(name)}: name can only contain lowercase ASCII letters, digits and hyphens")
     image = data.get("image") or ""
     report.need(image, "image", "image is required")
-    if image and not _IMAGE.match(image):
+    if image and not _is_image(image):
         report.error("image", f"invalid image reference {quote(image)}: could not parse reference: {image}")
     elif image and not re.search(r"@sha256:[0-9a-f]{64}\Z", image):
         report.warn("image", f"container {quote(name)}: image {quote(image)} is not digest-pinned, the running image may change on restart")
     for index, entry in enumerate(data.get("environment") or []):
         if "=" not in entry:
             # Talos quotes the entry; environment of a container may be a secret
-            report.error(f"environment.{index}", f"environment[{index}]: {quote(MASK)} must be in KEY=value form")
+            report.error(f"environment.{index}", f"environment[{index}]: {quote(MASK if entry else '')} must be in KEY=value form")
     _mounts(data.get("mounts") or [], report)
     _security(data.get("security"), report)
     mode = (data.get("network") or {}).get("mode") or "none"
@@ -193,6 +195,17 @@ def _container(data: Data, version: str, report: Report) -> None:
         number = (data.get("runAs") or {}).get(key)
         if number is not None and number < 0:
             report.error(f"runAs.{key}", f"runAs.{key} must be non-negative, got {number}")
+
+
+def _is_image(image: str) -> bool:
+    """Whether go-containerregistry reads it. What stands before the first slash is a registry when it has a dot or a colon, or is localhost."""
+    found = _IMAGE.match(image)
+    if found is None:
+        return False
+    registry, slash, rest = found.group("name").partition("/")
+    if slash and ("." in registry or ":" in registry or registry == "localhost"):
+        return bool(_REGISTRY.match(registry) and _REPOSITORY.match(rest))
+    return bool(_REPOSITORY.match(found.group("name")))
 
 
 def _wrong_path(word: str, path: str) -> str:

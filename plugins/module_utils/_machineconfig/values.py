@@ -101,10 +101,13 @@ class Verbatim(str):
 
 
 class Duration(Codec):
-    """Nanoseconds, written as Go does."""
+    """Nanoseconds, written as Go does. zeros: the types of number of which a 0 without a unit is read too."""
 
-    __slots__ = ()
+    __slots__ = ("_zeros",)
     zero = "0s"
+
+    def __init__(self, zeros: tuple[type, ...]) -> None:
+        self._zeros = zeros
 
     def read(self, node: Node, reading: Reading) -> Any:
         if node.kind == SCALAR:
@@ -116,7 +119,7 @@ class Duration(Codec):
                     return go_text.parse_duration(value) or None
                 except ValueError:
                     raise reading.wrong(node, "a duration such as 1h30m") from None
-            if value == 0 and isinstance(value, int) and not isinstance(value, bool):
+            if type(value) in self._zeros and value == 0:
                 return None
         raise reading.wrong(node, "a duration such as 1h30m")
 

@@ -12,9 +12,11 @@ import pytest
 from tests.vectors_config import CHECKS, HERE, Row, main, rows
 
 ROWS = [(name, row) for name in CHECKS for row in rows(HERE, name)]
+#: What this product once said otherwise than Talos.
+KEPT = [(name, row) for name in CHECKS for row in rows(HERE / "kept", name)]
 
 
-@pytest.mark.parametrize(("name", "row"), [pytest.param(name, row, id=f"{name.removesuffix('.jsonl')}:{row['id']}") for name, row in ROWS])
+@pytest.mark.parametrize(("name", "row"), [pytest.param(name, row, id=f"{name.removesuffix('.jsonl')}:{row['id']}") for name, row in (*ROWS, *KEPT)])
 def test_row(name: str, row: Row) -> None:
     assert CHECKS[name](row, HERE) == ""
 
@@ -57,11 +59,35 @@ def test_the_length_of_a_wrong_cluster_secret_is_told() -> None:
 def test_a_row_that_breaks_is_a_failing_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "scalars.jsonl").write_text('{"id": "half"}\n', encoding="utf-8")
     assert main([str(tmp_path)]) == 1
-    assert capsys.readouterr().out.startswith("FAIL scalars.jsonl half: KeyError")
+    assert capsys.readouterr().out.startswith("FAIL scalars.jsonl half: the row has no 'machinery'")
 
 
-def test_no_row_at_all_is_an_error(tmp_path: Path) -> None:
+def test_no_row_at_all_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([str(tmp_path)]) == main([str(tmp_path / "absent")]) == 2
+    said = capsys.readouterr().err.splitlines()
+    assert len(said) == 2 and "there is no row in any of generate.jsonl" in said[0] and "no such folder" in said[1]
+
+
+@pytest.mark.parametrize(("line", "words"), [
+    ('{"id": "x", ', "line 1: it is not valid JSON"), ("[1, 2]", "line 1: it is not a JSON object"), ("null", "line 1: it is not a JSON object"),
+    ('{"id": "p", "machinery": "v1.99.0", "config": "debug: true\\n", "patches": []}', "p: refused: InvalidInput: Talos 1.99 is not supported"),
+    ('{"id": "p", "machinery": 5, "config": 5}', "p: AttributeError"),
+])
+def test_a_line_that_is_no_row_fails_and_the_others_are_run(tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, words: str) -> None:
+    good = json.dumps(next(rows(HERE, "patch.jsonl")))
+    (tmp_path / "patch.jsonl").write_text(f"{line}\n\n{good}\n", encoding="utf-8")
+    assert main([str(tmp_path)]) == 1
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith(f"FAIL patch.jsonl {words}") and said[1:] == ["patch.jsonl: 1 of 2 rows pass"]
+
+
+def test_a_file_that_cannot_be_read_is_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "generate.jsonl").mkdir()
+    assert main([str(tmp_path)]) == 2
+    (tmp_path / "generate.jsonl").rmdir()
+    (tmp_path / "generate.jsonl").write_bytes(b"\xff\xfe{}")
+    assert main([str(tmp_path)]) == 2
+    assert all("generate.jsonl: it cannot be read: " in line for line in capsys.readouterr().err.splitlines())
 
 
 def test_kinds_that_are_not_there_are_passed_over(tmp_path: Path) -> None:
