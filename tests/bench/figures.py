@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import os
 import shutil
@@ -18,14 +17,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from ansible_collections.ichor.talos.plugins.module_utils._node import cosi
-from ansible_collections.ichor.talos.plugins.module_utils._node.messages import method
-from tests.lab.control import Lab
-
+from . import fleets
 from .measure import HERE, ROOT, Figure, environment, paired, run
+from .nodes import addresses_of, calls, lab_of, module
 
 NETWORK, CLOSED_PORT = "127.1.0.0/16", "50000"
-MODULES = "ansible_collections.ichor.talos.plugins.modules."
 
 
 def scan_closed() -> list[Figure]:
@@ -35,26 +31,6 @@ def scan_closed() -> list[Figure]:
     return [Figure("scan of a /16, ports closed", ours, bare, 1.5)]
 
 
-def calls() -> list[tuple[str, str]]:
-    """The calls that read identity, disks, links, version and the rest of a node's facts, as path and body."""
-    found = []
-    for kind in (cosi.SYSTEM_INFORMATION, cosi.MACHINE_STATUS, cosi.UNATTENDED_INSTALL, cosi.VERSION, cosi.SECURITY_STATE, cosi.HOSTNAME):
-        request = method("cosi.resource.State", "Get").request(namespace=kind.namespace, type=kind.type, id=kind.id)
-        found.append(("/cosi.resource.State/Get", base64.b64encode(request.SerializeToString()).decode()))
-    for kind in (cosi.LINKS, cosi.DISKS, cosi.DISCOVERED_VOLUMES):
-        request = method("cosi.resource.State", "List").request(namespace=kind.namespace, type=kind.type)
-        found.append(("/cosi.resource.State/List", base64.b64encode(request.SerializeToString()).decode()))
-    return found
-
-
-def addresses_of(count: int, third: int) -> list[str]:
-    return [f"127.0.{third + number // 250}.{1 + number % 250}" for number in range(count)]
-
-
-def lab_of(addresses: list[str]) -> Lab:
-    return Lab.start({"nodes": {f"n{number}": {"address": address} for number, address in enumerate(addresses)}})
-
-
 def facts() -> list[Figure]:
     """Facts of 200 nodes against handshakes by `ssl` and the same calls by `h2`, one node after the other."""
     addresses = addresses_of(200, 100)
@@ -62,12 +38,6 @@ def facts() -> list[Figure]:
     with lab_of(addresses):
         ours, bare = paired(lambda: run("subjects/facts.py", stdin=plan)["cpu"], lambda: run("baselines/ssl_h2.py", stdin=plan)["cpu"], rounds=3)
     return [Figure("facts of 200 nodes, CPU", ours, bare, 2.0)]
-
-
-def module(name: str, **arguments: object) -> tuple[dict[str, object], float]:
-    """Result and CPU seconds of one module process."""
-    told = run("run_module.py", MODULES + name, stdin=json.dumps(arguments))
-    return told, float(told["process_cpu"])
 
 
 def module_of_fifty() -> list[Figure]:
@@ -203,28 +173,7 @@ def rendering() -> list[Figure]:
             Figure("render of 1,000 machines, CPU", thousand, 10 * hundred, 1.1)]
 
 
-def comparing(count: int = 500) -> list[Figure]:
-    """Peak memory of talos_config_info over 500 running machines in one call, against the bound itself."""
-    machines = [{"name": f"m{number}", "address": address, "uuid": f"5a1f0c3e-51c8-4f0e-8d39-3cecef{number:06x}", "serial": f"ACME-{number:04}",
-                 "mac": f"3c:ec:ef:00:{number // 256:02x}:{number % 256:02x}"} for number, address in enumerate(addresses_of(count, 130))]
-    nodes = {machine["name"]: {"address": machine["address"], "machine": {
-        "uuid": machine["uuid"], "serial": machine["serial"], "links": [{"name": "enp1s0", "mac": machine["mac"]}], "disks": [{"name": "sda"}]}}
-        for machine in machines}
-    with tempfile.TemporaryDirectory() as folder, Lab.start({"nodes": nodes}, speed=3.0) as lab:
-        for machine in machines:
-            machine["fingerprint"] = lab.state(node=machine["name"])["fingerprint"]
-        sent = run("subjects/fleet.py", stdin=json.dumps({"store": f"{folder}/ichor", "machines": machines}))["sent"]
-        lab.wait(node=machines[0]["name"], stage="configured", seconds=900)  # the control plane, from which the others get certificates
-        for machine in machines[1:]:
-            lab.wait(node=machine["name"], stage="running", seconds=900)
-        asked = {"cluster": "prod", "store_path": f"{folder}/ichor", "allow_loopback": True, "timing": {"call": 600}}
-        told = run("subjects/config_info.py", stdin=json.dumps(asked))
-    if sent != count or told["machines"] != ["Converged"] * count:
-        raise RuntimeError(f"{sent} of {count} were sent their configuration; {told['msg']}")
-    return [Figure(f"talos_config_info over {count} machines, peak", told["peak"] / 1e6, 300.0, 1.0, "MB")]
-
-
 FIGURES: dict[str, Callable[[], list[Figure]]] = {
     "scan": scan_closed, "silent": silent_network, "facts": facts, "fifty": module_of_fifty, "memory": memory, "start": start_of_a_module,
-    "render": rendering, "compare": comparing,
+    "render": rendering, **fleets.FIGURES,
 }

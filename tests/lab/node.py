@@ -52,6 +52,8 @@ class Node:
         self.dhcp_hostname = str(options.pop("dhcp_hostname", ""))
         self.boot_medium = bool(options.pop("boot_medium", True))  # ISO or PXE beside the disk
         self.partitions = set(options.pop("volumes", []))  # volumes that the node keeps apart from EPHEMERAL
+        if (installed := options.pop("installed", "")):
+            self.storage.preinstall(str(installed).encode(), self.hardware.disks[0]["dev_path"].removeprefix("/dev/"), self.partitions)
         self.etcd_image = "registry.example.org/etcd:v3.6.12" if self.minor < 14 else "registry.example.org/etcd:3.7.1"
         if options:
             raise ValueError(f"node {name}: unknown keys {', '.join(sorted(options))}")

@@ -99,3 +99,10 @@ class Storage:
         self.unreadable.clear()
         if self.identity is None:
             self.identity = new_identity()
+
+    def preinstall(self, config: bytes, disk: str, extra: set[str]) -> None:
+        """A disk on which somebody installed Talos with this configuration before."""
+        self.system_disk, self.config = disk, config
+        self.meta.setdefault(0x11, b"dual-boot")
+        self.format_missing()
+        self.extra |= extra

@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from .._model.outcome import MachineRow
 from .._model.ports import Ports
 from .._operations.teller import AGAIN
@@ -42,10 +44,11 @@ class Teller:
         """When the next line has to come."""
         return self._at + AGAIN
 
-    def waiting(self, names: list[str], left: float) -> None:
+    def waiting(self, unsettled: Iterable[str], left: float) -> None:
         """What is waited for, where nothing was told for a while."""
         if self._ports.clock.monotonic() < self.due:
             return
+        names = sorted(unsettled)
         named = ", ".join(f"{name} ({self._gist.get(name, ('', ''))[1] or 'no reason yet'})" for name in names[:_NAMED])
         more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         told = f"waiting for {named}{more}" if names else "nothing to do; looking again from time to time"

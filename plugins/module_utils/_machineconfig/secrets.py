@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import functools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,6 +76,11 @@ class Bundle:
 
     def text(self) -> str:
         """The file, to the byte as talosctl writes it. Holds every key of the cluster: for a file of mode 0600 or a Secret."""
+        return self._text
+
+    @functools.cached_property
+    def _text(self) -> str:
+        # Written once: it goes into the hash of the inputs of every machine.
         return write(self.plain())
 
 

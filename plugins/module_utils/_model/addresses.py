@@ -9,6 +9,7 @@ Nothing here asks a name server: a host name stays a name, and whoever dials che
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 import re
 from collections.abc import Iterable
@@ -34,8 +35,12 @@ def _invalid(text: str, why: str) -> TalosError:
                       "Write a host name, an IP address, host:port, [IPv6]:port, a CIDR, or first-last.")
 
 
+@functools.lru_cache(maxsize=16384)
 def literal(text: str) -> Address | None:
-    """The IP address that the text spells (brackets allowed, a zone kept), or None for a host name."""
+    """The IP address that the text spells (brackets allowed, a zone kept), or None for a host name.
+
+    Remembered, since the addresses of a fleet are looked at again at every pass.
+    """
     try:
         return ipaddress.ip_address(text.strip().strip("[]"))
     except ValueError:

@@ -10,6 +10,7 @@ resolved to.
 
 from __future__ import annotations
 
+import functools
 import ipaddress
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -39,30 +40,12 @@ class DialRules:
     def problem(self, host: str) -> str:
         """Why the host (a literal or a name) must not be dialled, as a clause, or ''. A name is only compared with
         `reserved` and `localhost`: whoever resolves it asks again with each address."""
-        if canonical_host(host) in self.reserved:
-            return "it is the endpoint or the VIP of the cluster"
-        address = literal(host)
-        if address is None:
-            return "" if self.allow_loopback or canonical_host(host) != "localhost" else "it is this very host (loopback)"
-        if isinstance(address, ipaddress.IPv6Address) and address.is_link_local and not address.scope_id:
-            return "a link-local address needs its interface, as in fe80::1%eth0"
-        address = plain_address(address)
-        if address.is_loopback and not self.allow_loopback:
-            return "it is this very host (loopback)"
-        if address.is_unspecified:
-            return "it is the unspecified address"
-        if address.is_multicast or str(address) == "255.255.255.255":
-            return "it is a multicast or broadcast address"
-        for cidr in self.inside:
-            network = ipaddress.ip_network(cidr, strict=False)
-            if address.version == network.version and address in network:
-                return f"it is inside the pod or service range {cidr}"
-        return ""
+        return _problem(self, host)
 
     def screen(self) -> Callable[[str], str]:
         """`problem` for very many hosts: plain IPv4 literals that nothing forbids are let through by arithmetic alone."""
         first = {0, 255, *range(224, 240)} | (set() if self.allow_loopback else {127})
-        networks = [ipaddress.ip_network(cidr, strict=False) for cidr in self.inside]
+        networks = [_network(cidr) for cidr in self.inside]
         masks = [(int(network.netmask), int(network.network_address)) for network in networks if network.version == 4]
         reserved = frozenset(self.reserved)
 
@@ -84,6 +67,30 @@ class DialRules:
             shown = f"{said}, which resolves to {host}," if said and said != host else f"The address {host}"
             raise TalosError("EndpointRefused", f"{shown} is not dialled: {why}.",
                              "Give an address of the node itself in spec.endpoint.")
+
+
+@functools.lru_cache(maxsize=16384)
+def _problem(rules: DialRules, host: str) -> str:
+    """`DialRules.problem`, remembered: a fleet's addresses are asked about again at every pass."""
+    if canonical_host(host) in rules.reserved:
+        return "it is the endpoint or the VIP of the cluster"
+    address = literal(host)
+    if address is None:
+        return "" if rules.allow_loopback or canonical_host(host) != "localhost" else "it is this very host (loopback)"
+    if isinstance(address, ipaddress.IPv6Address) and address.is_link_local and not address.scope_id:
+        return "a link-local address needs its interface, as in fe80::1%eth0"
+    address = plain_address(address)
+    if address.is_loopback and not rules.allow_loopback:
+        return "it is this very host (loopback)"
+    if address.is_unspecified:
+        return "it is the unspecified address"
+    if address.is_multicast or str(address) == "255.255.255.255":
+        return "it is a multicast or broadcast address"
+    for cidr in rules.inside:
+        network = _network(cidr)
+        if address.version == network.version and address in network:
+            return f"it is inside the pod or service range {cidr}"
+    return ""
 
 
 def endpoint_host(cluster: JsonMap) -> str:
@@ -114,9 +121,15 @@ def _ranges(cluster: JsonMap, key: str, default: tuple[str, ...]) -> tuple[str, 
     return declared or default
 
 
+@functools.lru_cache(maxsize=256)
+def _network(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    """Raises ValueError for a text that is no CIDR."""
+    return ipaddress.ip_network(text, strict=False)
+
+
 def _is_network(text: str) -> bool:
     try:
-        ipaddress.ip_network(text, strict=False)
+        _network(text)
     except ValueError:
         return False
     return True

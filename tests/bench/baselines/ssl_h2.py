@@ -45,6 +45,10 @@ def main() -> None:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.set_alpn_protocols(["h2"])
+    if "client" in plan:
+        context.load_verify_locations(plan["authority"])
+        context.verify_mode = ssl.CERT_REQUIRED
+        context.load_cert_chain(plan["client"])
     calls = [(path, base64.b64decode(body)) for path, body in plan["calls"]]
     began, cpu = time.perf_counter(), time.process_time()
     size = sum(ask(address, plan["port"], context, calls) for address in plan["addresses"])

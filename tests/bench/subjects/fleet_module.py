@@ -1,7 +1,7 @@
 # Copyright (c) Ichor contributors
 # GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Subject: the module talos_config_info in this process, with its arguments on standard input. Prints its peak and what it compared."""
+"""Subject: a module over a fleet in this process: its name, then its arguments as JSON on standard input. Prints its peak and how its machines are."""
 
 from __future__ import annotations
 
@@ -11,10 +11,9 @@ import json
 import resource
 import runpy
 import sys
+from collections import Counter
 
 from ansible.module_utils import basic
-
-MODULE = "ansible_collections.ichor.talos.plugins.modules.talos_config_info"
 
 
 def main() -> None:
@@ -23,10 +22,10 @@ def main() -> None:
     basic._ANSIBLE_PROFILE = "legacy"
     told = io.StringIO()
     with contextlib.redirect_stdout(told), contextlib.suppress(SystemExit):
-        runpy.run_module(MODULE, run_name="__main__", alter_sys=True)
+        runpy.run_module(sys.argv[1], run_name="__main__", alter_sys=True)
     result = json.loads(told.getvalue().strip().splitlines()[-1])
-    print(json.dumps({"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, "msg": result["msg"], "machines": [
-        row["reason"] for row in result["machines"]]}))
+    print(json.dumps({"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, "msg": result["msg"],
+                      "reasons": Counter(row["reason"] for row in result["machines"])}))
 
 
 main()
