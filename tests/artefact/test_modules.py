@@ -33,6 +33,8 @@ cluster:
 """
 
 CALLS: dict[str, tuple[Mapping[str, object], str]] = {
+    "etcd_member": ({"cluster": "prod", "member": "8e9e05c52164694d"}, "StoreMissing"),
+    "etcd_member_info": ({"cluster": "prod"}, "StoreMissing"),
     "talos_bootstrap": ({"machine": "cp1"}, "StoreMissing"),
     "talos_cluster": ({"name": "prod", "talos_version": "v1.13.9", "endpoint": "https://192.0.2.1:6443"}, ""),
     "talos_cluster_info": ({"cluster": "prod"}, "StoreMissing"),
@@ -44,6 +46,7 @@ CALLS: dict[str, tuple[Mapping[str, object], str]] = {
     "talos_machine": ({"machine": "cp1", "hostname": "cp1"}, "StoreMissing"),
     "talos_machine_approval": ({"machine": "cp1", "role": "controlplane"}, "StoreMissing"),
     "talos_machine_info": ({"machine": "cp1"}, "StoreMissing"),
+    "talos_machine_removal": ({"machine": "cp1", "confirm": "cp1"}, "StoreMissing"),
     "talos_maintenance_apply": (
         {
             "store": "none",
@@ -55,11 +58,12 @@ CALLS: dict[str, tuple[Mapping[str, object], str]] = {
         },
         "ConnectionRefused",
     ),
+    "talos_reset": ({"machine": "cp1", "confirm": "cp1"}, "StoreMissing"),
     "talos_secrets": ({"name": "prod"}, "StoreMissing"),
     "talos_stage": ({"store": "none", "address": SILENT, "allow_loopback": True}, "NodeUnreachable"),
 }
 
-RESULT = {"changed", "reason", "msg", "plan", "plan_id", "machines", "transitions", "events", "blocked", "waiting_for", "requeue_after"}
+RESULT = {"changed", "reason", "msg", "refusals", "plan", "plan_id", "machines", "transitions", "events", "blocked", "waiting_for", "requeue_after"}
 
 
 def test_every_module_has_a_call() -> None:

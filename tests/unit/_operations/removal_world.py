@@ -18,7 +18,8 @@ from ansible_collections.ichor.talos.plugins.module_utils._operations.machine_re
 from ansible_collections.ichor.talos.tests.unit._operations import fallen_world as fallen
 from ansible_collections.ichor.talos.tests.unit._operations import world as w
 
-DISKS = Present(tuple(Partition(f"/dev/sda{number}", "/dev/sda", label, "xfs") for number, label in enumerate(("EFI", "META", "STATE", "EPHEMERAL", "ETCD"), 1)))
+LABELS = ("EFI", "META", "STATE", "EPHEMERAL", "ETCD")
+DISKS = Present(tuple(Partition(f"/dev/sda{number}", "/dev/sda", label, "xfs") for number, label in enumerate(LABELS, 1)))
 
 
 class Store(w.Store):

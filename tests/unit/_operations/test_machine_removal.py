@@ -32,7 +32,8 @@ def dead() -> w.World:
     return r.planes(3, 1)
 
 
-LIVES: dict[str, tuple[Callable[[], w.World], str]] = {"a healthy control plane": (healthy, "cp1"), "a worker": (with_worker, "w9"), "a dead one": (dead, "cp1")}
+LIVES: dict[str, tuple[Callable[[], w.World], str]] = {
+    "a healthy control plane": (healthy, "cp1"), "a worker": (with_worker, "w9"), "a dead one": (dead, "cp1")}
 
 
 def ended(world: w.World, name: str) -> None:

@@ -1,0 +1,58 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""No sentence of section 14 of the design is without a row or a test, and no row without a sentence."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from tests.unit._decide.rows_removal import REMOVAL
+from tests.unit._decide.rows_reprovision import REPROVISION
+from tests.unit._decide.sentences_removal import ELSEWHERE, REST, SENTENCES
+from tests.unit._decide.sentences_sending import Sentence
+
+ROOT = Path(__file__).parents[3]
+OWN = {row.id for row in REMOVAL}
+ROWS = OWN | {row.id for row in REPROVISION}
+
+
+def section() -> str:
+    """The text of the section, its lines joined."""
+    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
+    return " ".join(text.split("\n## 14. ", 1)[1].split("\n## ", 1)[0].split("\n", 1)[1].split())
+
+
+def rest_of(sentences: tuple[Sentence, ...]) -> str:
+    """What of the section stands in no quote."""
+    text = section()
+    for quote in sorted([*(entry.quote for entry in sentences), *REST], key=len, reverse=True):
+        text = text.replace(quote, " ")
+    return text.strip()
+
+
+def is_there(shown: str) -> bool:
+    """Whether the row, or the test in its file, exists."""
+    path, separator, name = shown.partition("::")
+    if not path.startswith("tests/"):
+        return shown in ROWS
+    file = ROOT / path
+    return file.is_file() and (not separator or f"def {name}(" in file.read_text(encoding="utf-8"))
+
+
+def test_no_sentence_is_left_out() -> None:
+    assert re.sub(r"\s+", " ", rest_of(SENTENCES)) == ""
+
+
+def test_a_sentence_that_is_taken_out_is_missed() -> None:
+    assert [entry.quote for entry in SENTENCES if not rest_of(tuple(other for other in SENTENCES if other is not entry))] == []
+
+
+def test_everything_that_is_named_is_there() -> None:
+    assert [(entry.quote[:40], shown) for entry in SENTENCES for shown in entry.shown if not is_there(shown)] == []
+
+
+def test_every_row_stands_for_a_sentence() -> None:
+    assert OWN - {shown for entry in SENTENCES for shown in entry.shown} == set(ELSEWHERE)
