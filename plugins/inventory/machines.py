@@ -94,7 +94,7 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
         self._read_config_data(path)
         listing = self._listing(os.path.dirname(os.path.abspath(path)))
         for broken in listing.broken:
-            self.display.warning(f"{broken.source}, line {broken.line}: {broken.message} The machine {broken.name} is left out.")
+            self.display.warning(f"{broken.source}, line {broken.line}: {broken.message.rstrip('.')}. The machine {broken.name} is left out.")
         strict = self.get_option("strict")
         for host in hosts_of(listing.records, tuple(self.get_option("clusters"))):
             self.inventory.add_host(host.name)
@@ -116,7 +116,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
             return open_store(os.path.join(folder, os.path.expanduser(store)), os.path.join(folder, os.path.expanduser(state)) if state else "",
                               clock=SystemClock()).list(MACHINE)
         except TalosError as error:
-            raise AnsibleParserError(f"{error.message} {error.hint}".strip()) from error
+            # Without its cause: Ansible would tell that after it, which is the same sentence again.
+            raise AnsibleParserError(f"{error.message} {error.hint}".strip()) from None
 
 
 def _as_data(value: Any) -> Any:
