@@ -77,6 +77,8 @@ class World:
         check_names(self.store, self._request.machines)
         self._check_discarded()
         for name in self._request.clusters:
+            if not name.strip():
+                raise TalosError("InvalidInput", "A name in clusters is empty.", "Take it out; without clusters it is every machine of the store.")
             if name not in clusters:
                 raise TalosError("RecordNotFound", f"There is no cluster {name} in {self.store.description}.",
                                  "Check the name, or create it with talos_cluster.")

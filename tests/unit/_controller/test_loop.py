@@ -142,6 +142,12 @@ def test_an_etcd_is_given_up_by_the_name_of_its_own_cluster(machine: str, name: 
     assert says in caught.value.message
 
 
+def test_an_empty_name_among_the_clusters_is_told_as_that() -> None:
+    with pytest.raises(TalosError, match="InvalidInput") as caught:
+        new().reconcile(clusters=("prod", ""), passes=1)
+    assert caught.value.message == "A name in clusters is empty."
+
+
 def test_a_narrower_scope_acts_on_less_and_reads_all() -> None:
     fleet = Fleet(count=1)
     for number in (1, 2, 3):
