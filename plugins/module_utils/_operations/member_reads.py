@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from .._decide.member_death import SILENCES, sees_leader
 from .._decide.removal_words import MemberLook
-from .._model.addresses import parse_endpoint
+from .._model.addresses import literal, parse_endpoint
 from .._model.credentials import Credentials
 from .._model.dialling import DialRules
 from .._model.errors import TalosError
@@ -25,14 +25,17 @@ async def look_at_member(ports: Ports, places: Sequence[Endpoint], through: Sequ
                          node_ready: Observed[bool]) -> MemberLook:
     """Both calls for whoever is at these places. `through`: healthy control planes; the first that goes on answering itself counts."""
     direct = await each(places, lambda place: _direct(ports, place, credentials, rules))
-    proxied: list[Observed[EtcdStatus]] = []
-    for place in places:
-        for sibling in through:
-            found = await _through(ports, parse_endpoint(sibling), place.host, credentials)
-            if not isinstance(found, Absent):
-                proxied.append(found)
-                break
+    # Talos hands a call on to an address only; that it cannot look up a name says nothing of a machine.
+    proxied = await each([place for place in places if literal(place.host) is not None], lambda place: _proxied(ports, place, through, credentials))
     return MemberLook(_worst(direct), _worst(proxied), node_ready)
+
+
+async def _proxied(ports: Ports, place: Endpoint, through: Sequence[str], credentials: Credentials) -> Observed[EtcdStatus]:
+    for sibling in through:
+        found = await _through(ports, parse_endpoint(sibling), place.host, credentials)
+        if not isinstance(found, Absent):
+            return found
+    return Absent("no other control plane could ask")
 
 
 def _worst(found: Sequence[Observed[EtcdStatus]]) -> Observed[EtcdStatus]:

@@ -15,9 +15,10 @@ from .._decide.removal_words import AliveNode, LeaveEtcd, Leaving, RemovalWish, 
 from .._decide.reset_partitions import SYSTEM_VOLUMES, left_over
 from .._decide.same_machine import difference, other_machine
 from .._model.errors import TalosError
-from .._model.machine import cluster_of, dial_endpoint, identity_of
+from .._model.machine import cluster_of, dial_endpoint, identity_of, known_endpoints
 from .._model.moments import moment
-from .._model.observed import Present, Unknown
+from .._model.observations import NodeFacts
+from .._model.observed import Observed, Present, Unknown
 from .._model.plan import Refusal, Step
 from .._model.ports import Ports, Session
 from .._model.records import CLUSTER, Record
@@ -106,9 +107,9 @@ async def wait_for_maintenance(ports: Ports, machine: Record, labels: tuple[str,
         raise ValueError("a reset has its cluster")
     target = MachineView(machine, cluster, ()).target
     deadline, teller = ports.clock.monotonic() + timing.wait_for_maintenance, Teller(ports, machine.name)
-    disruption, endpoint = disruption_of(cluster), dial_endpoint(machine)
+    disruption = disruption_of(cluster)
     while True:
-        facts = await read_maintenance(ports, endpoint)
+        facts = await _in_maintenance(ports, machine)
         if isinstance(facts, Present) and not difference(identity_of(machine), facts.value.identity):
             partitions = facts.value.partitions
             kept = left_over(labels or SYSTEM_VOLUMES, partitions.value) if isinstance(partitions, Present) else ()
@@ -125,10 +126,21 @@ async def wait_for_maintenance(ports: Ports, machine: Record, labels: tuple[str,
         left = deadline - ports.clock.monotonic()
         if left <= 0:
             return Refusal(target, "ResetFailed", f"{machine.name} was told to reset and has not reached maintenance mode within "
-                           f"{timing.wait_for_maintenance:g} s.", "Look at the node's console; send nothing else to it. Run this again to go on waiting.",
+                           f"{timing.wait_for_maintenance:g} s.", "Look at the node's console; send nothing else to it. It may have another address now: set spec.endpoint. "
+                           "Run this again to go on waiting.",
                            "14/no-maintenance")
         teller(f"waiting for maintenance mode ({facts.message or facts.reason})" if isinstance(facts, Unknown) else "waiting for maintenance mode")
         await ports.clock.sleep(min(timing.follow, left))
+
+
+async def _in_maintenance(ports: Ports, machine: Record) -> Observed[NodeFacts]:
+    """What answers insecurely where the machine is dialled, or at its `spec.endpoint`; the machine itself where it is among them."""
+    found: Observed[NodeFacts] = Unknown("NotListening", "it has no address")
+    for endpoint in known_endpoints(machine):
+        found = await read_maintenance(ports, endpoint)
+        if isinstance(found, Present) and not difference(identity_of(machine), found.value.identity):
+            break
+    return found
 
 
 async def _boot_id(ports: Ports, machine: Record, cluster: Record) -> str:
