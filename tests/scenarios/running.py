@@ -145,6 +145,14 @@ class Kept:
             expected.setdefault(host, []).append(CALLS[action])
         assert found == expected, f"{calls} {self.project.output()}"
 
+    def gave_evidence(self, mark: int, method: str) -> None:
+        """Between two of these calls the first node's etcd was read twice, a follow interval apart (design section 13)."""
+        done = [entry for entry in self._writes(mark) if str(entry["rpc"]).endswith(f"/{method}") and entry.get("code") == "OK"]
+        for this, after in zip(done, done[1:]):
+            looks = [entry["time"] for entry in self.lab.log(since=this["n"], event="call", node=this["node"])
+                     if str(entry["rpc"]).endswith("/EtcdStatus") and entry["time"] < after["time"]]
+            assert len(looks) >= 2 and looks[-1] - looks[0] >= QUICK["follow"], f"{this['node']} was not waited for"
+
     def converged(self) -> None:
         """Every machine, and etcd with all its voters."""
         assert set(self.cluster.reasons().values()) == {"Converged"}, self.cluster.reasons()
