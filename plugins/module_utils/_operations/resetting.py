@@ -125,10 +125,10 @@ async def wait_for_maintenance(ports: Ports, machine: Record, labels: tuple[str,
                            "Look at the node's console (leaving etcd may have failed), then run this again.", "14/restarted-unwiped")
         left = deadline - ports.clock.monotonic()
         if left <= 0:
-            return Refusal(target, "ResetFailed", f"{machine.name} was told to reset and has not reached maintenance mode within "
-                           f"{timing.wait_for_maintenance:g} s.", "Look at the node's console; send nothing else to it. It may have another address now: set spec.endpoint. "
-                           "Run this again to go on waiting.",
-                           "14/no-maintenance")
+            return Refusal(
+                target, "ResetFailed", f"{machine.name} was told to reset and has not reached maintenance mode within {timing.wait_for_maintenance:g} s.",
+                "Look at the node's console; send nothing else to it. It may have another address now: set spec.endpoint. Run this again to go on waiting.",
+                "14/no-maintenance")
         teller(f"waiting for maintenance mode ({facts.message or facts.reason})" if isinstance(facts, Unknown) else "waiting for maintenance mode")
         await ports.clock.sleep(min(timing.follow, left))
 
