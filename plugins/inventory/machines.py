@@ -30,6 +30,13 @@ options:
     type: str
     required: true
     choices: [ichor.talos.machines]
+  store:
+    description: Where the records live, in a folder or in an API server.
+    type: str
+    choices: [directory, kubernetes]
+    default: directory
+    env:
+      - name: ICHOR_STORE
   store_path:
     description:
       - The folder of the directory store. A relative path starts at the folder of the inventory file.
@@ -43,6 +50,26 @@ options:
     type: str
     env:
       - name: ICHOR_STATE_PATH
+  store_kubeconfig:
+    description:
+      - The kubeconfig of the API server, for O(store=kubernetes). A relative path starts at the folder of the inventory file.
+      - If not set, E(KUBECONFIG), the pod's own account, or C(~/.kube/config) is used.
+    type: str
+    env:
+      - name: ICHOR_STORE_KUBECONFIG
+      - name: K8S_AUTH_KUBECONFIG
+  store_context:
+    description: Which context of that kubeconfig to use, else the one that the file itself selects.
+    type: str
+    env:
+      - name: ICHOR_STORE_CONTEXT
+      - name: K8S_AUTH_CONTEXT
+  store_namespace:
+    description: The namespace of the records, for O(store=kubernetes).
+    type: str
+    default: ichor-system
+    env:
+      - name: ICHOR_STORE_NAMESPACE
   clusters:
     description: Only machines of these clusters; all when left out.
     type: list
@@ -55,6 +82,11 @@ extends_documentation_fragment:
 EXAMPLES = r"""
 # production.ichor.yml, beside the folder ichor/
 plugin: ichor.talos.machines
+
+# Machines whose records are in the API server of the current kubeconfig.
+---
+plugin: ichor.talos.machines
+store: kubernetes
 
 # Machines of one cluster, with a group for each rack that people wrote into the labels.
 ---
@@ -76,6 +108,7 @@ from ansible.utils.unsafe_proxy import wrap_var
 
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.clock import SystemClock
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.inventory_hosts import hosts_of
+from ansible_collections.ichor.talos.plugins.module_utils._ansible.libraries import require
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import MACHINE, Listing
 from ansible_collections.ichor.talos.plugins.module_utils._store.opening import open_store
@@ -113,11 +146,26 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
     def _listing(self, folder: str) -> Listing:
         store, state = self.get_option("store_path") or "ichor", self.get_option("state_path") or ""
         try:
+            if self.get_option("store") == "kubernetes":
+                return self._from_kubernetes(folder)
             return open_store(os.path.join(folder, os.path.expanduser(store)), os.path.join(folder, os.path.expanduser(state)) if state else "",
                               clock=SystemClock()).list(MACHINE)
         except TalosError as error:
             # Without its cause: Ansible would tell that after it, which is the same sentence again.
             raise AnsibleParserError(f"{error.message} {error.hint}".strip()) from None
+
+    def _from_kubernetes(self, folder: str) -> Listing:
+        require(("kubernetes",), "A store in Kubernetes")
+        from ansible_collections.ichor.talos.plugins.module_utils._kube.access import Access
+        from ansible_collections.ichor.talos.plugins.module_utils._store.kubernetes import opening
+
+        path = self.get_option("store_kubeconfig") or ""
+        access = Access(os.path.join(folder, os.path.expanduser(path)) if path else "", "", self.get_option("store_context") or "")
+        store = opening.open_store(access, self.get_option("store_namespace"), clock=SystemClock())
+        try:
+            return store.list(MACHINE)
+        finally:
+            store.close()
 
 
 def _as_data(value: Any) -> Any:

@@ -339,6 +339,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._controller.request im
 from ansible_collections.ichor.talos.plugins.module_utils._controller.run import run
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._model.timing import LONGEST
+from ansible_collections.ichor.talos.plugins.module_utils._operations.managed_cluster import ManagedClusters
 
 SPEC = Spec(
     own={
@@ -375,7 +376,7 @@ def build_request(options: Options) -> Request:
 
 def main() -> None:
     run_module(SPEC, build_request, run, needs=("yaml", "grpc", "google.protobuf", "cryptography"), nodes=open_nodes, store=open_store,
-               credentials=open_credentials, needs_store=True)
+               credentials=open_credentials, whereabouts=ManagedClusters, needs_store=True)
 
 
 if __name__ == "__main__":

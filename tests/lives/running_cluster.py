@@ -56,7 +56,7 @@ class Cluster:
             self.lab.add(name=host, description=machine(number, self.network, HEADS[number - 1]))
             self.names[host] = f"prod-{HEADS[number - 1]}"
         addresses = [f"{self.network}.{number}" for number in range(1, len(hosts) + 1)]
-        self._plain("talos_cluster", name="prod", endpoint="https://192.0.2.10:6443", talos_version="v1.13.9", kubernetes_version="v1.35.0", bundle="prod",
+        self._plain("talos_cluster", name="prod", endpoint="https://127.0.0.9:6443", talos_version="v1.13.9", kubernetes_version="v1.35.0", bundle="prod",
                     control_planes=self.planes, discovery={"addresses": addresses})
         self._plain("talos_secrets", cluster="prod")
         for host in hosts:

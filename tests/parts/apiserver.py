@@ -102,9 +102,18 @@ class ApiServer:
             return False
 
 
+@dataclass(frozen=True)
+class Serving:
+    """PEM texts: what a cluster's API server shows, and the CA of the clients that it knows."""
+
+    certificate: str
+    key: str
+    authority: str
+
+
 @contextmanager
-def running() -> Iterator[ApiServer]:
-    """An API server of its own; it and its etcd are gone afterwards."""
+def running(serving: Serving | None = None) -> Iterator[ApiServer]:
+    """An API server of its own; it and its etcd are gone afterwards. Without `serving` it signs its own certificate."""
     folder = Path(tempfile.mkdtemp(prefix="kas-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
     etcd = None
     server = None
@@ -116,7 +125,7 @@ def running() -> Iterator[ApiServer]:
                  "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}", "--unsafe-no-fsync",
                  "--log-level", "error"], stdout=log, stderr=log, stdin=subprocess.DEVNULL)
         port = _free_port()
-        server = ApiServer(folder, port, etcd, arguments=_arguments(folder, store, port))
+        server = ApiServer(folder, port, etcd, arguments=(*_arguments(folder, store, port), *_served(folder, serving)))
         server.start()
         server.kubeconfig.write_text(server.kubeconfig_for(ADMIN_TOKEN))
         yield server
@@ -143,6 +152,15 @@ def _arguments(folder: Path, store: str, port: int) -> tuple[str, ...]:
         "--disable-admission-plugins=ServiceAccount", f"--audit-log-path={folder / 'audit.log'}", f"--audit-policy-file={folder / 'audit.yaml'}",
         "--max-requests-inflight=400", "--v=0",
     )
+
+
+def _served(folder: Path, serving: Serving | None) -> tuple[str, ...]:
+    if serving is None:
+        return ()
+    paths = {name: folder / f"serving-{name}.pem" for name in ("certificate", "key", "authority")}
+    for name, path in paths.items():
+        path.write_text(str(getattr(serving, name)))
+    return (f"--tls-cert-file={paths['certificate']}", f"--tls-private-key-file={paths['key']}", f"--client-ca-file={paths['authority']}")
 
 
 def _free_port() -> int:

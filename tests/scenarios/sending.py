@@ -50,7 +50,7 @@ def put_bundle(store: Path) -> None:
 
 def cluster(network: str, **more: Any) -> dict[str, Any]:
     return {"name": "The cluster", "ichor.talos.talos_cluster": {
-        "name": "prod", "endpoint": "https://10.0.0.10:6443", "talos_version": "v1.13.9", "kubernetes_version": "v1.35.0", "bundle": "prod",
+        "name": "prod", "endpoint": "https://127.0.0.9:6443", "talos_version": "v1.13.9", "kubernetes_version": "v1.35.0", "bundle": "prod",
         "control_planes": 1, "discovery": {"ranges": [f"{network}.0/29"]}, **more}}
 
 
@@ -65,7 +65,7 @@ async def _approved(project: Project, network: str, machines: Sequence[tuple[str
     clock = SystemClock()
     store = open_store(str(project.store), clock=clock, create=True)
     store.create(Record(CLUSTER, "prod", {
-        "endpoint": "https://10.0.0.10:6443", "talosVersion": "v1.13.9", "kubernetesVersion": "v1.35.0", "secretsRef": {"name": "prod"},
+        "endpoint": "https://127.0.0.9:6443", "talosVersion": "v1.13.9", "kubernetesVersion": "v1.35.0", "secretsRef": {"name": "prod"},
         "controlPlane": {"count": 1}, "discovery": {"ranges": [f"{network}.0/29"]}}))
     nodes = TalosNodes(rules=(DialRules(allow_loopback=True),))
     ports = Ports(nodes, store, clock, print, Actor("ada", "ada"))

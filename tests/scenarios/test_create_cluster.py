@@ -46,7 +46,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
 
 def variables(project: Project, **more: Any) -> str:
     return json.dumps({
-        "ichor_cluster": "prod", "ichor_endpoint": "https://10.0.0.10:6443", "ichor_talos_version": "v1.13.9", "ichor_kubernetes_version": "v1.35.0",
+        "ichor_cluster": "prod", "ichor_endpoint": "https://127.0.0.9:6443", "ichor_talos_version": "v1.13.9", "ichor_kubernetes_version": "v1.35.0",
         "ichor_ranges": [f"{NETWORK}.0/29"], "ichor_store_path": str(project.store), "ichor_allow_loopback": True, "ichor_timing": project.defaults["timing"],
         "ichor_nodes": [{**known_as(number, name), "role": "controlplane" if name in CONTROL_PLANES else "worker", "hostname": name,
                          "install": {"disk": "/dev/sda"}} for number, name in enumerate(NODES)], **more})

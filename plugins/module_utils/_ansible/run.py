@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, NoReturn, TypeVar
 from ansible.module_utils.basic import AnsibleModule
 
 from .._model.errors import TalosError
-from .._model.ports import Actor, CredentialsSource, Gate, Nodes, Ports, Store, no_credentials
+from .._model.ports import Actor, CredentialsSource, Gate, Nodes, Ports, Store, Whereabouts, no_credentials
 from .arguments import RECORD_OPTIONS, SECRET_OPTIONS, Spec
 from .channel import Channel, Hello, path_from_environment
 from .clock import SystemClock
@@ -89,6 +89,7 @@ class Setting:
 OpenNodes = Callable[[Setting, "Store | None"], Nodes]
 OpenStore = Callable[[Setting], Store]
 OpenCredentials = Callable[[Setting, "Store | None"], CredentialsSource]
+OpenWhereabouts = Callable[[Store, SystemClock], Whereabouts]
 
 
 class TalosModule(AnsibleModule):  # type: ignore[misc, unused-ignore]
@@ -97,8 +98,9 @@ class TalosModule(AnsibleModule):  # type: ignore[misc, unused-ignore]
     def fail_json(self, msg: str, **details: object) -> NoReturn:
         from .result import of_error
 
-        values: dict[str, object] = dict(of_error(TalosError("InvalidInput", msg), ()).values)
-        super().fail_json(**{**values, **details, "msg": msg})
+        wrong = TalosError("InvalidInput", f"{msg.rstrip().rstrip('.')}.", f"Correct the task; ansible-doc ichor.talos.{self.short_name} lists the options.")
+        values: dict[str, object] = dict(of_error(wrong, ()).values)
+        super().fail_json(**{**values, **details, "msg": msg if "reason" in details else values["msg"]})
         raise SystemExit(1)
 
     def leave(self, result: Result, redactor: Redactor) -> NoReturn:
@@ -120,15 +122,16 @@ class TalosModule(AnsibleModule):  # type: ignore[misc, unused-ignore]
 
 def run_module(spec: Spec, build_request: Callable[[Options], R], operation: Callable[[R, Ports, Gate], Awaitable[Outcome]], *,
                needs: Sequence[str] = (), nodes: OpenNodes | None = None, store: OpenStore | None = None,
-               credentials: OpenCredentials | None = None, needs_store: bool = False) -> NoReturn:
+               credentials: OpenCredentials | None = None, whereabouts: OpenWhereabouts | None = None, needs_store: bool = False) -> NoReturn:
     """Parse, check libraries, open the ports, run the operation once, print the result. Never returns, never a traceback.
 
-    `needs` names the importable packages that this module cannot do without; `needs_store` that it makes no sense store-less.
+    `needs` names the importable packages that this module cannot do without; `needs_store` that it makes no sense store-less;
+    `whereabouts` asks the Kubernetes of managed clusters where their machines are.
     """
     stop = Stop()
     stop.on_signals()
     module = TalosModule(**spec.constraints())
-    run = _Run(module, spec, stop)
+    run = _Run(module, spec, stop, whereabouts)
     result = run.result(build_request, operation, needs, nodes, store, credentials, needs_store)
     stop.done()
     for warning in run.unseen_warnings():
@@ -140,12 +143,13 @@ def run_module(spec: Spec, build_request: Callable[[Options], R], operation: Cal
 class _Run:
     """One run of one module."""
 
-    def __init__(self, module: TalosModule, spec: Spec, stop: Stop) -> None:
+    def __init__(self, module: TalosModule, spec: Spec, stop: Stop, whereabouts: OpenWhereabouts | None) -> None:
         self.redactor = Redactor()
         self._module = module
         self._spec = spec
         self._stop = stop
         self._clock = SystemClock()
+        self._whereabouts = whereabouts
         self._channel: Channel | None = None
         self._gate: RunGate | None = None
         self._store: RunStore | None = None
@@ -297,7 +301,8 @@ class _Run:
         nodes = open_nodes(setting, store) if open_nodes is not None else NoNodes()
         ports = Ports(nodes=nodes, store=store, clock=self._clock, progress=self.show, check=setting.check,
                       actor=_actor(hello, store), holder=_holder(), credentials=source,
-                      recorded=store.recorded if store is not None and setting.check else None)
+                      recorded=store.recorded if store is not None and setting.check else None,
+                      whereabouts=self._whereabouts(store, self._clock) if store is not None and self._whereabouts is not None else None)
         try:
             return await operation(request, ports, gate)
         finally:

@@ -29,7 +29,7 @@ from .._model.errors import TalosError
 from .._model.memory_file import memory_file
 from .._model.plain_files import NotPlain, read_plain
 from .._model.records import Json
-from .api import Api, Pool
+from .api import CONNECT_TIMEOUT, PATIENCE, REQUEST_TIMEOUT, Api, Pool
 
 _HINT = "Give kubeconfig and kube_context, or run where KUBECONFIG or a pod's own account names an API server."
 
@@ -44,11 +44,13 @@ class Access:
     context: str = ""
 
 
-def open_api(access: Access) -> Api:
-    """A client of the API server. Nothing is sent yet. Raises TalosError `CredentialsInvalid`.
+def open_api(access: Access, *, connect: float = CONNECT_TIMEOUT, timeout: float = REQUEST_TIMEOUT, patience: float = PATIENCE) -> Api:
+    """A client of the API server, with these seconds as `Api` has them. Nothing is sent yet. Raises TalosError `CredentialsInvalid`, `MissingLibrary`.
 
     Keys that stand in the kubeconfig reach OpenSSL through memory: the official client alone would write them into temporary files.
     """
+    if official is None:
+        raise TalosError("MissingLibrary", "Kubernetes is asked through the Python library kubernetes, which is not installed.", "Install kubernetes with pip.")
     configuration = official.Configuration()
     key: tuple[str, str] | None = None
     try:
@@ -73,7 +75,7 @@ def open_api(access: Access) -> Api:
         settings = configuration.auth_settings().values()
         return {"Authorization": str(entry["value"]) for entry in settings if entry.get("key", "").lower() == "authorization" and entry.get("value")}
 
-    return Api(cast(Pool, pool), str(configuration.host), authorize)
+    return Api(cast(Pool, pool), str(configuration.host), authorize, connect=connect, timeout=timeout, patience=patience)
 
 
 def _text(access: Access) -> str:

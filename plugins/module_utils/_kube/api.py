@@ -78,13 +78,16 @@ class Pool(Protocol):
 
 
 class Api:
-    """One API server. `authorize` gives the headers of a request anew each time, since tokens run out."""
+    """One API server. `authorize` gives the headers of a request anew each time, since tokens run out. `connect`, `timeout` and `patience`
+    are seconds: for a connection, for an answer, and for which is tried again what certainly did nothing."""
 
-    def __init__(self, pool: Pool, host: str, authorize: Callable[[], Mapping[str, str]], *, timeout: float = REQUEST_TIMEOUT, patience: float = PATIENCE,
-                 monotonic: Callable[[], float] = time.monotonic, pause: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, pool: Pool, host: str, authorize: Callable[[], Mapping[str, str]], *, connect: float = CONNECT_TIMEOUT,
+                 timeout: float = REQUEST_TIMEOUT, patience: float = PATIENCE, monotonic: Callable[[], float] = time.monotonic,
+                 pause: Callable[[float], None] = time.sleep) -> None:
         self.host = host.rstrip("/")
         self._pool = pool
         self._authorize = authorize
+        self._connect = connect
         self._timeout = timeout
         self._patience = patience
         self._monotonic = monotonic
@@ -132,7 +135,7 @@ class Api:
             headers["Content-Type"] = content_type
         connected = False
         try:
-            answer = self._pool.request(method, url, body=content, headers=headers, timeout=urllib3.Timeout(connect=CONNECT_TIMEOUT, read=self._timeout),
+            answer = self._pool.request(method, url, body=content, headers=headers, timeout=urllib3.Timeout(connect=self._connect, read=self._timeout),
                                         retries=False, preload_content=False)
             connected = True
             data = answer.read(LARGEST_ANSWER + 1)

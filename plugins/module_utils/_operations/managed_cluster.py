@@ -1,0 +1,93 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Access to the Kubernetes of managed clusters, with an administrator's certificate issued in memory from the bundle (design section 10)."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from .._machineconfig.client_certificate import issue_client
+from .._machineconfig.credential_files import KUBECONFIG, CredentialFile
+from .._machineconfig.problem import ConfigProblem
+from .._model.errors import TalosError
+from .._model.observations import NodePlace
+from .._model.observed import Observed
+from .._model.ports import Clock, Store
+from .._model.records import CLUSTER, text_at
+from .rendering import bundle_of
+
+if TYPE_CHECKING:  # the client takes a third of a second to import: only a run that has to ask pays it
+    from .._kube.api import Api
+
+#: Seconds for a connection and for an answer: a look-up that does not come in time is unknown, and a stop does not wait for more.
+_CONNECT, _ANSWER = 2.0, 2.5
+#: Seconds for which the Nodes that were read serve everybody of a pass, and for which a cluster that did not tell is not asked again.
+_FRESH, _QUIET = 5.0, 30.0
+_LIFETIME = datetime.timedelta(hours=1)
+
+
+class ManagedClusters:
+    """Implements the port `Whereabouts` for the clusters of a store. Used from threads; two that ask at once both get an answer."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._apis: dict[str, tuple[Api, float]] = {}
+        self._nodes: dict[str, tuple[float, tuple[NodePlace, ...] | TalosError]] = {}
+
+    def __call__(self, cluster: str, names: Sequence[str], uuid: str) -> Observed[NodePlace]:
+        """Where a machine's Node is. Raises TalosError where that cannot be told now."""
+        from .._kube.nodes import place_of
+
+        return place_of(self._read(cluster), names, uuid, f"Kubernetes of {cluster}")
+
+    def close(self) -> None:
+        """Close every connection."""
+        for api, dummy in self._apis.values():
+            api.close()
+
+    def _read(self, cluster: str) -> tuple[NodePlace, ...]:
+        from .._kube.nodes import read_nodes
+
+        now = self._clock.monotonic()
+        at, found = self._nodes.get(cluster, (0.0, ()))
+        if cluster not in self._nodes or now - at >= (_QUIET if isinstance(found, TalosError) else _FRESH):
+            try:
+                found = read_nodes(self._api(cluster))
+            except TalosError as error:
+                found = error
+            self._nodes[cluster] = (now, found)
+        if isinstance(found, TalosError):
+            raise found
+        return found
+
+    def _api(self, cluster: str) -> Api:
+        """A client with a certificate that is good for another while."""
+        from .._kube.access import Access, open_api
+
+        now = self._clock.now()
+        api, until = self._apis.get(cluster, (None, 0.0))
+        if api is None or now >= until:
+            if api is not None:
+                api.close()
+            api = open_api(Access(content=self._kubeconfig(cluster, now)), connect=_CONNECT, timeout=_ANSWER, patience=0.0)
+            self._apis[cluster] = (api, now + _LIFETIME.total_seconds() / 2)
+        return api
+
+    def _kubeconfig(self, cluster: str, now: float) -> str:
+        record = self._store.get(CLUSTER, cluster)
+        server = text_at(record.spec, "endpoint") if record is not None else ""
+        if record is None or not server:
+            raise TalosError("RecordNotFound", f"There is no endpoint of the cluster {cluster} to ask for its Nodes.", "Set the cluster's spec.endpoint.")
+        try:
+            authority = bundle_of(self._store, record).k8s
+            moment = datetime.datetime.fromtimestamp(now, datetime.timezone.utc)
+            client = issue_client(authority, ("system:masters",), "ichor.talos", moment, _LIFETIME, os.urandom)
+        except ConfigProblem as error:
+            raise TalosError("BundleInvalid", f"The bundle of {cluster} gives no access to its Kubernetes: {error.message}.", error.hint) from None
+        return CredentialFile(KUBECONFIG, cluster, authority.crt, client, server=server).text()

@@ -1,0 +1,164 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Where the Kubernetes of a managed cluster has its machines: a real API server that knows the bundle's CA (design section 10)."""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from ansible_collections.ichor.talos.plugins.module_utils._kube.access import Access, open_api
+from ansible_collections.ichor.talos.plugins.module_utils._kube.api import MERGE_PATCH
+from ansible_collections.ichor.talos.plugins.module_utils._kube.nodes import place_of
+from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.secrets import read_bundle
+from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
+from ansible_collections.ichor.talos.plugins.module_utils._model.observations import NodePlace
+from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Present
+from ansible_collections.ichor.talos.plugins.module_utils._model.records import CLUSTER, Record
+from ansible_collections.ichor.talos.plugins.module_utils._operations.managed_cluster import ManagedClusters
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+from tests.parts.apiserver import ApiServer, Serving, running
+
+BUNDLE = Path(__file__).parents[2] / "vectors" / "secrets.yaml"
+UUID = "4c4c4544-0042-3010-8047-000000000001"
+
+
+class Records:
+    """A store with one cluster and its bundle."""
+
+    def __init__(self, endpoint: str, bundle: bytes = BUNDLE.read_bytes()) -> None:
+        self.cluster = Record(CLUSTER, "prod", {"endpoint": endpoint, "secretsRef": {"name": "prod"}})
+        self.content = bundle
+
+    def get(self, kind: str, name: str) -> Record | None:
+        return self.cluster if (kind, name) == (CLUSTER, "prod") else None
+
+    def bundle(self, name: str) -> bytes:
+        return self.content
+
+
+class Clock:
+    """UTC as it is, since certificates are real; the other clock moves when a test moves it."""
+
+    def __init__(self) -> None:
+        self.ticks = 0.0
+
+    def now(self) -> float:
+        return datetime.datetime.now(datetime.timezone.utc).timestamp()
+
+    def monotonic(self) -> float:
+        return self.ticks
+
+
+def serving() -> Serving:
+    """What Talos makes for its API server from the bundle's CA."""
+    authority = read_bundle(BUNDLE.read_bytes(), source="bundle").k8s
+    ca = x509.load_pem_x509_certificate(authority.crt.encode())
+    signer = serialization.load_pem_private_key(authority.key.encode(), None)
+    key = ec.generate_private_key(ec.SECP256R1())
+    now = datetime.datetime.now(datetime.timezone.utc)
+    certificate = (
+        x509.CertificateBuilder().subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")])).issuer_name(ca.subject)
+        .public_key(key.public_key()).serial_number(int.from_bytes(os.urandom(8), "big")).not_valid_before(now - datetime.timedelta(hours=1))
+        .not_valid_after(now + datetime.timedelta(hours=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False).sign(signer, hashes.SHA256()))
+    return Serving(certificate.public_bytes(serialization.Encoding.PEM).decode(), key.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()).decode(), authority.crt)
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[ApiServer]:
+    with running(serving()) as started:
+        (started.folder / "certs").mkdir(exist_ok=True)
+        (started.folder / "certs" / "apiserver.crt").write_text((started.folder / "serving-authority.pem").read_text())
+        api = open_api(Access(kubeconfig=str(started.kubeconfig)))
+        for name, address, uuid in (("cp-1", "192.0.2.21", UUID.upper()), ("w-1", "192.0.2.22", "")):
+            api.request("POST", "/api/v1/nodes", {"apiVersion": "v1", "kind": "Node", "metadata": {"name": name}})
+            api.request("PATCH", f"/api/v1/nodes/{name}/status", {"status": {
+                "addresses": [{"type": "Hostname", "address": name}, {"type": "InternalIP", "address": address}],
+                "nodeInfo": dict.fromkeys(("machineID", "bootID", "kernelVersion", "osImage", "containerRuntimeVersion", "kubeletVersion",
+                                           "kubeProxyVersion", "operatingSystem", "architecture"), "x") | {"systemUUID": uuid}}}, content_type=MERGE_PATCH)
+        api.close()
+        yield started
+
+
+@pytest.fixture
+def clusters(server: ApiServer) -> Iterator[ManagedClusters]:
+    found = ManagedClusters(Records(f"https://127.0.0.1:{server.port}"), Clock())  # type: ignore[arg-type]
+    yield found
+    found.close()
+
+
+def test_the_node_of_a_name_is_told(clusters: ManagedClusters) -> None:
+    assert clusters("prod", ["cp-1"], "") == Present(NodePlace("cp-1", ("192.0.2.21",), UUID.upper()), "Kubernetes of prod")
+    assert clusters("prod", ["gone", "W-1"], UUID) == Present(NodePlace("w-1", ("192.0.2.22",)), "Kubernetes of prod")
+
+
+def test_else_the_node_of_the_uuid_and_else_none(clusters: ManagedClusters) -> None:
+    found = clusters("prod", ["renamed"], UUID)
+    assert isinstance(found, Present) and found.value.name == "cp-1"
+    assert clusters("prod", ["renamed"], "4c4c4544-0042-3010-8047-0000000000ff") == Absent("Kubernetes of prod")
+
+
+def test_a_whole_pass_asks_once(server: ApiServer) -> None:
+    clock = Clock()
+    clusters = ManagedClusters(Records(f"https://127.0.0.1:{server.port}"), clock)  # type: ignore[arg-type]
+
+    def asked() -> int:
+        return sum(json.loads(line)["requestURI"].startswith("/api/v1/nodes?") and "ichor.talos" in json.loads(line)["userAgent"]
+                   for line in server.audit.read_text().splitlines() if json.loads(line)["verb"] == "list")
+
+    before = asked()
+    for dummy in range(50):
+        clusters("prod", ["cp-1"], "")
+    assert asked() == before + 1
+    clock.ticks += 60
+    clusters("prod", ["cp-1"], "")
+    assert asked() == before + 2
+    clusters.close()
+
+
+def test_who_asks_is_an_administrator_for_an_hour(clusters: ManagedClusters, server: ApiServer) -> None:
+    clusters("prod", ["cp-1"], "")
+    users = {json.loads(line)["user"]["username"] for line in server.audit.read_text().splitlines()
+             if '"userAgent":"ichor.talos"' in line and "/api/v1/nodes?" in line}
+    assert users == {"ichor.talos"}
+
+
+@pytest.mark.parametrize("endpoint, bundle, reason", [
+    ("https://127.0.0.1:1", BUNDLE.read_bytes(), "TimedOut"), ("", BUNDLE.read_bytes(), "RecordNotFound"), ("https://127.0.0.1:1", b"a: 1\n", None),
+])
+def test_what_cannot_be_told_is_unknown(endpoint: str, bundle: bytes, reason: str | None) -> None:
+    clusters = ManagedClusters(Records(endpoint, bundle), Clock())  # type: ignore[arg-type]
+    with pytest.raises(TalosError) as caught:
+        clusters("prod", ["cp-1"], UUID)
+    assert reason is None or caught.value.reason == reason
+    with pytest.raises(TalosError) as again:
+        clusters("prod", ["cp-1"], UUID)
+    assert again.value is caught.value  # not asked again at once
+    with pytest.raises(TalosError):
+        clusters("other", ["cp-1"], UUID)
+
+
+def test_a_server_of_another_authority_is_unknown(apiserver: ApiServer) -> None:
+    clusters = ManagedClusters(Records(f"https://127.0.0.1:{apiserver.port}"), Clock())  # type: ignore[arg-type]
+    with pytest.raises(TalosError, match="CERTIFICATE_VERIFY_FAILED"):
+        clusters("prod", ["cp-1"], UUID)
+    clusters.close()
+
+
+def test_two_nodes_of_one_uuid_tell_nothing() -> None:
+    nodes = (NodePlace("a", ("192.0.2.1",), UUID), NodePlace("b", ("192.0.2.2",), UUID))
+    assert isinstance(place_of(nodes, [], UUID), Absent)
+    assert place_of(nodes, ["b"], UUID) == Present(nodes[1])
