@@ -67,7 +67,8 @@ def test_a_cluster_that_is_announced_to_be_shut_down_gets_nothing(running: Kept)
     running.edit_record("prod", "  controlPlane:", "  hold: shutdown\n  controlPlane:", kind="clusters")
     check, run = running.play(CHECK, RUN)
     held = [running.cluster.names[host] for host in ("cp-2", "w-2")]
-    assert not check.steps and not run.steps and not run.tried and run.result["blocked"] == held and {run.row(name)["reason"] for name in held} == {"ClusterShuttingDown"}
+    assert not check.steps and not run.steps and not run.tried and run.result["blocked"] == held
+    assert {run.row(name)["reason"] for name in held} == {"ClusterShuttingDown"}
     running.edit_record("prod", "  hold: shutdown\n", "", kind="clusters")
     assert sorted(running.run().calls) == [("cp-2", SEND), ("w-2", SEND)]
     running.converged()

@@ -27,8 +27,8 @@ _NOBODY = frozenset({"ConnectionRefused", "NotListening", "NameNotResolved", "En
 
 def unknown(error: TalosError) -> Unknown:
     """An error as an observation."""
-    detail = f" ({' '.join(error.detail.split())})" if error.detail else ""
-    return Unknown(error.reason, f"{error.message}{detail}", error.failure.node)
+    detail = " ".join(error.detail.split())
+    return Unknown(error.reason, f"{error.message.rstrip('.')} ({detail})." if detail else error.message, error.failure.node)
 
 
 async def look(ports: Ports, endpoint: Endpoint, credentials: Observed[Credentials], identity: Identity, timing: Timing, *,
