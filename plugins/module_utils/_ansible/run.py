@@ -265,7 +265,8 @@ class _Run:
                              "Set store_path, or ICHOR_STORE_PATH, to the folder of the records.")
         path = os.path.abspath(path)
         overlay = Overlay(hello.overlay, path) if module.check_mode and hello.overlay else None
-        setting = replace(setting, store_kind=kind, store_path=path, state_path=options.text("state_path"), would_exist=overlay is not None and not overlay.empty)
+        setting = replace(setting, store_kind=kind, store_path=path, state_path=options.text("state_path"),
+                          would_exist=overlay is not None and not overlay.empty)
         return setting, RunStore(open_store(setting), self.redactor, check=module.check_mode, overlay=overlay), overlay
 
     def _saved(self, options: Options, setting: Setting) -> list[SavedPlan] | None:
