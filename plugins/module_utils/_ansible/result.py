@@ -185,9 +185,16 @@ def _drifted(outcome: Outcome) -> list[str]:
 
 
 def _summary(plan: Plan, outcome: Outcome, check: bool) -> str:
+    """What was done, and what was not and why not: nobody reads "nothing to do" where everything is held."""
+    parts = [f"{word}: {_some(names)}" for word, names in (("held", outcome.blocked), ("out of reach", outcome.unreachable)) if names]
     if not plan.steps:
-        return "Nothing to do." if not outcome.waiting_for else f"Nothing to do now; waiting for {', '.join(outcome.waiting_for)}."
-    count = "1 step" if len(plan.steps) == 1 else f"{len(plan.steps)} steps"
-    if check:
-        return f"{count} to do."
-    return f"{len(outcome.executed)} of {count} done."
+        idle = "Nothing is done" if parts else "Nothing to do"
+        first = f"{idle} now; waiting for {', '.join(outcome.waiting_for)}" if outcome.waiting_for else idle
+    else:
+        count = "1 step" if len(plan.steps) == 1 else f"{len(plan.steps)} steps"
+        first = f"{count} to do" if check else f"{len(outcome.executed)} of {count} done"
+    return "; ".join((first, *parts)) + "."
+
+
+def _some(names: Sequence[str]) -> str:
+    return ", ".join(names[:_TOLD]) + (f" and {len(names) - _TOLD} more" if len(names) > _TOLD else "")

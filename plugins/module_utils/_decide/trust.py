@@ -123,7 +123,8 @@ def _configured(case: _Trust) -> Refusal | None:
     silent = case.seen.node
     if not isinstance(silent, Unknown) or silent.reason != "ClientCertificateRequired" or case.lost or case.edit.fingerprint:
         return None
-    return case.refuse("5/trust-configured", "TrustNotNeeded", f"Machine {case.machine.name} runs a configuration; a pin only counts in maintenance mode.", "")
+    return case.refuse("5/trust-configured", "TrustNotNeeded",
+                       f"Machine {case.machine.name} runs a configuration; a pin only counts in maintenance mode.", "Follow it with talos_stage.")
 
 
 def _silent(case: _Trust) -> Refusal | None:

@@ -225,6 +225,18 @@ def test_a_foreign_text_is_only_a_detail_on_one_line() -> None:
     assert again.values["msg"] == "It cannot be read: Not a directory. See to it."
 
 
+@pytest.mark.parametrize(("outcome", "check", "msg"), [
+    (Outcome(), False, "Nothing to do."),
+    (Outcome(waiting_for=("one: the lock",)), False, "Nothing to do now; waiting for one: the lock."),
+    (Outcome(blocked=("one", "two"), unreachable=("three",)), True, "Nothing is done; held: one, two; out of reach: three."),
+    (Outcome(plan=PLAN, blocked=("two",)), True, "1 step to do; held: two."),
+    (Outcome(plan=PLAN, executed=("x",), unreachable=tuple(f"m{n}" for n in range(12))), False,
+     "1 of 1 step done; out of reach: m0, m1, m2, m3, m4, m5, m6, m7, m8, m9 and 2 more."),
+])
+def test_the_message_says_what_is_held_beside_what_is_done(outcome: Outcome, check: bool, msg: str) -> None:
+    assert of_outcome(outcome, [], check=check, fail_on=()).values["msg"] == msg
+
+
 @pytest.mark.parametrize(("name", "outcome", "reason"), [
     ("blocked", Outcome(blocked=("one",)), "BlockedMachines"),
     ("unreachable", Outcome(unreachable=("one",)), "UnreachableMachines"),

@@ -20,7 +20,7 @@ import pytest
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.result import UNREACHABLE
 
 KEYS = {"changed", "reason", "msg", "plan", "plan_id", "machines", "transitions", "events", "blocked", UNREACHABLE, "waiting_for", "requeue_after",
-        "interrupted"}
+        "interrupted", "refusals"}
 MODULES = "ansible_collections.ichor.talos.plugins.modules."
 SILENT = "127.233.71.9"
 SECONDS = 120
@@ -51,6 +51,7 @@ def test_plain_options_are_enough() -> None:
 def test_wrong_options_fail_with_the_same_keys() -> None:
     found = result("talos_stage", {"address": SILENT, "nonsense": 1})
     assert found["failed"] and found["reason"] == "InvalidInput" and found.keys() >= KEYS and "nonsense" in found["msg"]
+    assert ". Correct the task; ansible-doc ichor.talos." in found["msg"] and found["refusals"][0]["hint"] in found["msg"]
 
 
 @pytest.mark.parametrize(("module", "options", "reason"), [
