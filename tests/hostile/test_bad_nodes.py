@@ -45,7 +45,8 @@ CONNECTIONS = (
 )
 #: Faults of calls: the node is there, and cannot be read.
 CALLS = (
-    row("call-hang", "Maintenance", SILENT), row("call-reset", "Maintenance", LOST), row("call-delay", "Maintenance", SILENT, 3600),
+    row("call-hang", "Maintenance", SILENT), row("call-half-open", "Maintenance", SILENT), row("call-reset", "Maintenance", LOST),
+    row("call-delay", "Maintenance", SILENT, 3600),
     row("call-status", "Maintenance", {"CallFailed"}, "INTERNAL: something \x1b[31mred\u202e {{ 7 * 7 }}"),
     row("answer-lost", "Maintenance", LOST), row("answer-hang", "Maintenance", SILENT), row("answer-endless", "Maintenance", {"AnswerTooLarge"} | SILENT),
     row("answer-huge", "Maintenance", {"AnswerTooLarge"} | SILENT | LOST, 32 * 1024 * 1024), row("answer-garbage", "Maintenance", {"AnswerInvalid"}),

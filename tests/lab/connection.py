@@ -139,6 +139,8 @@ class Connection(asyncio.Protocol):
         self._expired: set[int] = set()
         self._silence: asyncio.TimerHandle | None = None
         self._frozen = False
+        #: Half open: the peer still has a connection of which this side knows nothing any more.
+        self._gone = False
         self._drain_began = False
         self.dripping: bytearray | None = None
 
@@ -233,8 +235,16 @@ class Connection(asyncio.Protocol):
                 bound.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
             self.transport.abort()
 
+    def forget(self) -> None:
+        """From now on nothing is read of it and nothing said on it, and no end of it is told."""
+        self._frozen = self._gone = True
+        if self._silence is not None:
+            self._silence.cancel()
+        if self.transport is not None:
+            self.transport.pause_reading()
+
     def _flush(self) -> None:
-        if self.tls is None or self.transport is None or self.transport.is_closing():
+        if self._gone or self.tls is None or self.transport is None or self.transport.is_closing():
             return
         if self.http.outgoing:
             data = bytes(self.http.outgoing)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 CONNECT_KINDS = ("connect-hang", "connect-reset", "connect-close", "connect-garbage", "plain-http", "plain-drip")
 HANDSHAKE_KINDS = ("handshake-hang", "handshake-reset", "handshake-garbage", "web-server", "corrupt-record")
-CALL_KINDS = ("call-hang", "call-reset", "call-status", "call-delay")
+CALL_KINDS = ("call-hang", "call-half-open", "call-reset", "call-status", "call-delay")
 ANSWER_KINDS = ("answer-lost", "answer-hang", "answer-endless", "answer-huge", "answer-garbage", "answer-drip", "answer-claims-huge")
 KINDS = CONNECT_KINDS + HANDSHAKE_KINDS + CALL_KINDS + ANSWER_KINDS + ("write-drip",)
 
@@ -124,6 +124,9 @@ class Faults:
         if fault is None:
             return
         if fault.kind == "call-hang":
+            await asyncio.Event().wait()
+        elif fault.kind == "call-half-open":
+            call.connection.forget()
             await asyncio.Event().wait()
         elif fault.kind == "call-delay":
             await asyncio.sleep(float(fault.value or 1.0))

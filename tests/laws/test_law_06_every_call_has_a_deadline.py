@@ -26,7 +26,7 @@ from tests.hostile.saying import World, world
 
 #: A run that is over only by this has no deadline. No test waits for it when all goes well.
 NEVER = 120.0
-HANGS = ("connect-hang", "handshake-hang", "plain-drip", "call-hang", "answer-hang", "answer-drip", "write-drip")
+HANGS = ("connect-hang", "handshake-hang", "plain-drip", "call-hang", "call-half-open", "answer-hang", "answer-drip", "write-drip")
 CALLS: dict[str, Callable[[Session], Awaitable[object]]] = {
     "identity": lambda session: session.identity(), "stage": lambda session: session.stage(), "disks": lambda session: session.disks(),
     "links": lambda session: session.links(), "partitions": lambda session: session.partitions(),
