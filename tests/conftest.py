@@ -1,7 +1,8 @@
 # Copyright (c) Ichor contributors
 # GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""What holds for every test: a skipped test fails the run unless tests/allowed-skips.txt has it for a machine like this."""
+"""What holds for every test: the longest files come first, and a skipped test fails the run unless tests/allowed-skips.txt has it
+for a machine like this."""
 
 from __future__ import annotations
 
@@ -11,10 +12,12 @@ import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.parts.apiserver import ApiServer, running
+if TYPE_CHECKING:
+    from tests.parts.apiserver import ApiServer
 
 CONDITIONS = {
     "not-linux": lambda: not sys.platform.startswith("linux"),
@@ -34,6 +37,21 @@ def allowed(node: str, text: str) -> bool:
         if condition and not condition.startswith("#") and CONDITIONS[condition]() and fnmatch.fnmatchcase(node, pattern.strip()):
             return True
     return False
+
+
+#: Beginnings of the names of files that take long, the longest first; the order need not be exact.
+LONG = (
+    "tests/crash/", "tests/lives/", "tests/scenarios/test_reconcile_", "tests/scenarios/test_rendered_life", "tests/scenarios/test_identity_and_trust",
+    "tests/scenarios/test_store_in_trouble", "tests/scenarios/test_first_life", "tests/scenarios/test_create_cluster", "tests/scenarios/test_refusals",
+    "tests/scenarios/test_stopping", "tests/unit/lab/test_real_etcd", "tests/unit/_operations/test_converge_against_lab", "tests/torture/", "tests/artefact/",
+    "tests/hostile/", "tests/scenarios/", "tests/unit/_controller/", "tests/lint/", "tests/unit/_machineconfig/test_mutations", "tests/unit/lab/",
+)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Long files before all others, so that no worker is left alone with one at the end."""
+    items.sort(key=lambda item: next((number for number, name in enumerate(LONG) if item.nodeid.startswith(name)), len(LONG)))
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
@@ -70,5 +88,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
 @pytest.fixture(scope="session")
 def apiserver() -> Iterator[ApiServer]:
     """A real kube-apiserver, started for the first test of a worker that asks for one; tests share it and keep to namespaces of their own."""
+    # Here, since the rest of this file also works alone, without the tests beside it.
+    from tests.parts.apiserver import running
+
     with running() as server:
         yield server

@@ -19,6 +19,7 @@ from tests.workshop import tree
 from tests.workshop.environments import CORE, RUNTIME, Environment, ready
 from tests.workshop.interpreters import at_hand
 
+MODULES = sorted(path.stem for path in (tree.ROOT / "plugins/modules").glob("*.py"))
 NOT_SHIPPED = ("tests", "docs", "protos")
 ANSWER = re.compile(r"^localhost \| [A-Z]+!? => (\{.*\})", re.MULTILINE | re.DOTALL)
 
@@ -73,11 +74,7 @@ def _good(done: subprocess.CompletedProcess[str]) -> None:
 @pytest.fixture(scope="session")
 def documentation(installed: Installed) -> Callable[[str], dict[str, Any]]:
     """What ansible-doc says of a module: its documentation, examples and return values."""
-
-    def of(name: str) -> dict[str, Any]:
-        done = installed.ansible("doc", "-t", "module", "--json", f"ichor.talos.{name}")
-        _good(done)
-        answer: dict[str, Any] = json.loads(done.stdout)[f"ichor.talos.{name}"]
-        return answer
-
-    return of
+    done = installed.ansible("doc", "-t", "module", "--json", *(f"ichor.talos.{name}" for name in MODULES))
+    _good(done)
+    answers: dict[str, dict[str, Any]] = json.loads(done.stdout)
+    return lambda name: answers[f"ichor.talos.{name}"]

@@ -13,9 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.artefact.conftest import Installed
-
-MODULES = sorted(path.stem for path in (Path(__file__).resolve().parents[2] / "plugins/modules").glob("*.py"))
+from tests.artefact.conftest import MODULES, Installed
 
 # What each module is asked for, and the reason in its answer. No node is there and no store either: the answer has to be the
 # module's own, not Ansible's.

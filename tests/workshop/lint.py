@@ -33,13 +33,17 @@ class Check:
 def run(arguments: list[str]) -> int:
     """Run the checks of every interpreter; with arguments, only those whose name starts with one of them."""
     checks: list[Check] = []
-    for interpreter in chosen():
-        environment = ready(interpreter, "lint", LINT)
+    for environment in environments():
         for make in (_sanity, _static):
             checks.extend(make(environment))
     checks = [check for check in checks if not arguments or check.name.startswith(tuple(arguments))]
     with locked("lint"), ThreadPoolExecutor(2) as pool:
         return int(not all(list(pool.map(_run, checks))))
+
+
+def environments() -> list[Environment]:
+    """The environment of each interpreter of the run."""
+    return [ready(interpreter, "lint", LINT) for interpreter in chosen()]
 
 
 def _run(check: Check) -> bool:

@@ -5,15 +5,24 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
+import os
+import signal
 import subprocess
+import sys
+import tempfile
 import time
 import uuid
+from collections.abc import Callable, Iterator
 
 from tests.workshop import leftovers, lint, tree
 from tests.workshop.environments import BUILD, ROOT, Environment, for_tests, keeping_bytecode
 from tests.workshop.interpreters import chosen
 
 WORKERS = "2"
+#: Added to the niceness of what runs beside the tests.
+POLITE = 10
 
 #: What has nothing of Ansible in it, or starts modules without it: with several interpreters these run on the newest alone.
 ONCE = ("tests/crash", "tests/lives", "tests/machinery", "tests/torture", "tests/unit/lab", "tests/unit/workshop")
@@ -25,15 +34,41 @@ def unit(arguments: list[str]) -> int:
 
 
 def everything(arguments: list[str]) -> int:
-    """Lint, then every test with each interpreter of the run, those of `ONCE` with the last. Each is carried out whatever came of
-    the one before it."""
+    """Every test with each interpreter of the run, those of `ONCE` with the last, and lint beside them. Each is carried out
+    whatever came of the others."""
     environments = [for_tests(interpreter) for interpreter in chosen()]
-    failures = [lint.run([]), _parts(environments[-1])]
-    given = _with_default("tests", arguments)
-    for environment in environments:
-        left_out = [f"--ignore={folder}" for folder in ONCE] if environment is not environments[-1] and "tests" in given else []
-        failures.append(_pytest(environment, [*given, *left_out]))
+    lint.environments()
+    with _lint_beside() as linted:
+        failures = [_parts(environments[-1])]
+        given = _with_default("tests", arguments)
+        for environment in environments:
+            left_out = [f"--ignore={folder}" for folder in ONCE] if environment is not environments[-1] and "tests" in given else []
+            failures.append(_pytest(environment, [*given, *left_out]))
+        failures.append(linted())
     return int(any(failures))
+
+
+@contextlib.contextmanager
+def _lint_beside() -> Iterator[Callable[[], int]]:
+    """Lint in a process of its own that only gets what the tests leave of the processors: many of them wait. What is given back
+    waits for its end, shows what it printed, and has its status."""
+    with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
+        command = [sys.executable, "-B", "-m", "tests.workshop", "lint"]
+        process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, process_group=0,
+                                   preexec_fn=functools.partial(os.nice, POLITE))
+
+        def end() -> int:
+            status = process.wait()
+            output.seek(0)
+            print(output.read(), end="", flush=True)
+            return status
+
+        try:
+            yield end
+        finally:
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGTERM)
+                process.wait()
 
 
 def _with_default(folder: str, arguments: list[str]) -> list[str]:
