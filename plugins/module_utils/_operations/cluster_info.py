@@ -16,9 +16,9 @@ from .._model.errors import TalosError
 from .._model.machine import dial_endpoint
 from .._model.moments import moment
 from .._model.observations import EtcdStatus
-from .._model.observed import Observed, Present, Unknown
+from .._model.observed import Absent, Observed, Present, Unknown
 from .._model.outcome import Outcome
-from .._model.ports import Gate, LeaseView, Ports
+from .._model.ports import Gate, LeaseView, Ports, Session
 from .._model.records import CLUSTER, MACHINE, Json, Record
 from .._model.timing import Timing
 from .life_reads import unknown
@@ -68,11 +68,20 @@ async def _etcd(request: Request, ports: Ports, cluster: Record, planes: tuple[R
             endpoint = dial_endpoint(machine)
             rules.check(endpoint.host)
             async with ports.nodes.authenticated(endpoint, given) as session:
-                return machine.name, Present(await session.etcd_status(), str(endpoint))
+                return machine.name, await _own_member(session)
         except TalosError as error:
             return machine.name, unknown(error)
 
     return tuple(await each(planes, ask))
+
+
+async def _own_member(session: Session) -> Observed[EtcdStatus]:
+    """etcd's status. Of a service that does not run it is not asked: before the bootstrap the call would hang until its deadline (section 9)."""
+    services = await session.services()
+    state = next((service.state for service in services if service.id == "etcd"), "")
+    if state and state != "Running":
+        return Absent(f"Its etcd does not run: the service is in state {state}.")
+    return Present(await session.etcd_status(), str(session.endpoint))
 
 
 def _shown(seen: Seen) -> dict[str, Json]:
@@ -92,7 +101,7 @@ def _lock(lease: LeaseView | None, no_lock: str) -> dict[str, Json]:
 
 def _member(name: str, status: Observed[EtcdStatus]) -> dict[str, Json]:
     if not isinstance(status, Present):
-        told = status if isinstance(status, Unknown) else Unknown("", "")
+        told = status if isinstance(status, Unknown) else Unknown("NodeStarting", status.source)
         return {"machine": name, "answers": False, "member": None, "leader": None, "learner": None, "db_size": None, "reason": told.reason,
                 "message": told.message}
     value = status.value

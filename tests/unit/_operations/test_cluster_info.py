@@ -12,10 +12,11 @@ from typing import Any
 import pytest
 
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
+from ansible_collections.ichor.talos.plugins.module_utils._model.observations import ServiceState
 from ansible_collections.ichor.talos.plugins.module_utils._model.ports import LeaseView
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import CLUSTER, Broken
 from ansible_collections.ichor.talos.plugins.module_utils._operations import cluster_info
-from tests.unit.machine_world import NOW, Gate, Node, Nodes, Store, cluster, credentials, facts, identity, machine, ports
+from tests.unit.machine_world import NOW, Gate, Node, Nodes, Session, Store, cluster, credentials, facts, identity, machine, ports
 
 
 def told(store: Store, *nodes: Node, **options: Any) -> Any:
@@ -38,6 +39,18 @@ def test_a_control_plane_that_is_silent_is_a_result() -> None:
     outcome = told(store, Node(facts("10.0.0.1", identity(1)), "silent"))
     assert sorted(outcome.unreachable) == ["prod-1", "prod-2"] and not outcome.refused
     assert {entry["reason"] for entry in outcome.extra["clusters"][0]["etcd"]} == {"NotListening"}
+
+
+def test_a_control_plane_that_waits_for_its_bootstrap_costs_no_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def services(session: Session) -> tuple[ServiceState, ...]:
+        return (ServiceState("etcd", "Preparing"),)
+
+    # Nobody answers a call about etcd's status here: it is not made.
+    monkeypatch.setattr(Session, "services", services, raising=False)
+    store = Store(cluster(), machine(1, "approved", role="controlplane"))
+    outcome = told(store, Node(facts("10.0.0.1", identity(1)), "configured"))
+    row = outcome.extra["clusters"][0]["etcd"][0]
+    assert (row["answers"], row["reason"]) == (False, "NodeStarting") and "Preparing" in row["message"] and outcome.unreachable == ()
 
 
 def test_who_holds_the_lock() -> None:
