@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 #: 80 columns, less the indent under which Ansible shows lines of a task.
@@ -45,12 +45,20 @@ def table(rows: Sequence[TableRow]) -> list[str]:
         shown = [row for row in rows if row.ready or row in shown]
         well = []
     lines = [_line("machine", "stage", "since", "reason")]
-    for row in shown:
-        lines.append(_line(row.name, row.stage or "unknown", row.since or "-", row.reason or "-"))
-        if not row.ready:
-            lines += _more("because   ", row.because) + _more("waits for ", row.waits_for) + _more("do now    ", row.advice)
+    for told, alike in _alike(shown):
+        lines += [_line(row.name, row.stage or "unknown", row.since or "-", row.reason or "-") for row in alike]
+        for head, text in zip(("because   ", "waits for ", "do now    "), told):
+            lines += _more(head, text)
     lines += [f"and {left} more on which something is not well"] if left > 0 else []
     return lines + ([f"{len(well)} machines are Ready"] if well else [])
+
+
+def _alike(rows: Sequence[TableRow]) -> Iterable[tuple[tuple[str, str, str], list[TableRow]]]:
+    """Machines of which the same is to be said stand together, at the place of the first of them, and it is said once."""
+    found: dict[tuple[str, str, str], list[TableRow]] = {}
+    for row in rows:
+        found.setdefault(("", "", "") if row.ready else (row.because, row.waits_for, row.advice), []).append(row)
+    return found.items()
 
 
 def _line(name: str, stage: str, since: str, reason: str) -> str:

@@ -30,6 +30,13 @@ def test_what_is_well_takes_one_line_and_what_is_not_says_why() -> None:
         "  do now    Bootstrap it with talos_bootstrap, once."]
 
 
+def test_what_is_the_same_for_several_machines_is_said_once_below_them() -> None:
+    waits = ("a person's decision", "Approve or reject it with talos_machine_approval.")
+    rows = [TableRow(f"m-{number}", "maintenance", "10 s", "PendingApproval", *waits, because="It is pending.") for number in (1, 2)]
+    lines = table([rows[0], TableRow("m-3", "running", "2 s", "Drifted", because="Something differs."), rows[1]])
+    assert [line.split()[0] for line in lines] == ["machine", "m-1", "m-2", "because", "waits", "do", "m-3", "because"]
+
+
 def test_a_fleet_that_is_well_is_counted_and_the_rest_is_told() -> None:
     rows = [TableRow(f"m-{number:04}", "running", "1 d", "Converged", ready=number != 500) for number in range(1000)]
     lines = table(rows)
