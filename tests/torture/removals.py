@@ -124,7 +124,7 @@ def _record(machine: Machine) -> Record:
         "clusterRef": "prod", "identity": {"uuid": f"4c4c4544-0044-4a10-8035-b4c04f3300{machine.number:02x}"}, "endpoint": f"{machine.host}:50000",
         "role": "controlplane" if machine.plane else "worker", "hostname": machine.name, "approvalState": "approved" if machine.approved else "pending",
         "approvedBy": "anna", "approvedAt": "2023-11-14T00:00:00Z"}
-    return Record(MACHINE, f"m{machine.number}", {key: value for key, value in spec.items() if value}, dict(JOINED), uid=f"uid-{machine.number}")  # type: ignore[misc]
+    return Record(MACHINE, f"m{machine.number}", {key: value for key, value in spec.items() if value}, dict(JOINED), uid=f"uid-{machine.number}")
 
 
 @functools.cache

@@ -56,7 +56,7 @@ def spec(seen: Leaving, **changes: object) -> Leaving:
     machine = seen.machine
     if machine is None:
         raise ValueError("there is no record")
-    return case.with_machine(seen, replace(machine, spec={key: value for key, value in {**machine.spec, **changes}.items() if value is not None}))  # type: ignore[misc]
+    return case.with_machine(seen, replace(machine, spec={key: value for key, value in {**machine.spec, **changes}.items() if value is not None}))
 
 
 def volumes(seen: Leaving, *found: LocalVolume) -> Leaving:
@@ -117,7 +117,7 @@ REMOVAL: tuple[Row, ...] = (
     Row("14/not-confirmed", removal(lambda: wish(case.silent_plane(), confirm="cp2")), rules=("14/confirm",), reasons=("ConfirmationMissing",)),
     Row("14/record-broken", removal(lambda: replace(case.silent_plane(), machine=None, broken=Broken("TalosMachine", "cp1", "cp1.yaml", 3, "no YAML"))),
         rules=("4/record-broken",)),
-    Row("14/in-git", removal(lambda: case.with_machine(case.worker(), replace(case.worker().machine, labels={"argocd.argoproj.io/instance": "x"}))),  # type: ignore[type-var,arg-type]
+    Row("14/in-git", removal(lambda: case.with_machine(case.worker(), replace(case.worker().machine, labels={"argocd.argoproj.io/instance": "x"}))),
         rules=("14/gitops",), reasons=("RecordTracked",)),
     Row("14/send-under-way", removal(lambda: case.with_status(case.worker(), sending={"hash": "a"})), rules=("14/sending",)),
     Row("14/status-gone", removal(lambda: case.with_machine(case.silent_plane(), replace(case.plane(1), status={}))), rules=("14/status-missing",)),
@@ -164,14 +164,14 @@ REMOVAL: tuple[Row, ...] = (
     Row("14/somebody-joins-there", removal(lambda: etcd(case.silent_plane(), 1, 2, 3, healthy=(2, 3), members=(
         replace(case.member(1), id=case.hex_of(9), name="", learner=True),))), rules=("14/member-unclear",)),
     Row("14/its-own-member-is-not-listed", removal(lambda: etcd(case.alive_plane(), 2, 3, 4, healthy=(2, 3, 4))), rules=("14/own-unlisted",)),
-    Row("14/another-machine-there", removal(lambda: replace(case.worker(), node=Present(replace(case.worker().node.value, identity=OTHER_NODE)))),  # type: ignore[union-attr,type-var]
+    Row("14/another-machine-there", removal(lambda: replace(case.worker(), node=Present(replace(case.worker().node.value, identity=OTHER_NODE)))),
         rules=("14/other-machine",), reasons=("EndpointIdentityMismatch",)),
     Row("14/no-credentials", removal(lambda: replace(case.worker(), node=Unknown("SecretsUnavailable", "no bundle"))), rules=("14/cannot-look",)),
     Row("14/worker-silent", removal(lambda: replace(case.worker(), node=case.SILENT)), rules=("14/silent",), reasons=("NodeUnreachable",)),
     Row("14/other-s-turn", removal(lambda: case.disrupted(case.worker(), "cp2", "reboot")), rules=("14/turn",), reasons=("OperationInProgress",)),
-    Row("14/disks-unread", removal(lambda: replace(case.worker(), node=Present(replace(case.worker().node.value, partitions=Unknown("TimedOut", ""))))),  # type: ignore[union-attr,type-var]
+    Row("14/disks-unread", removal(lambda: replace(case.worker(), node=Present(replace(case.worker().node.value, partitions=Unknown("TimedOut", ""))))),
         rules=("14/partitions-unknown",)),
-    Row("14/disks-bare", removal(lambda: replace(case.worker(), node=Present(replace(case.worker().node.value, partitions=Present(case.DISKS[:2]))))),  # type: ignore[union-attr,type-var]
+    Row("14/disks-bare", removal(lambda: replace(case.worker(), node=Present(replace(case.worker().node.value, partitions=Present(case.DISKS[:2]))))),
         rules=("14/nothing-to-wipe",)),
     Row("14/not-drained-by-anybody", removal(lambda: wish(case.worker(), skip_drain=False)), rules=("14/drain",), reasons=("DrainRequired",),
         says=("skip_drain: true",)),
