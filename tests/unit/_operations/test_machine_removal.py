@@ -107,6 +107,19 @@ def test_a_dead_one_tells_an_event_and_asks_for_a_replacement() -> None:
     assert world.removed == ["0000000000000001"] and "Approve a replacement" in done.message and world.resets == []
 
 
+def test_two_dead_of_five_go_one_after_the_other() -> None:
+    world = r.planes(5, 1, 2, wanted=5)
+    for name in ("cp1", "cp2"):
+        assert not r.remove(world, name).refused
+        ended(world, name)
+    assert world.removed == ["0000000000000001", "0000000000000002"] and r.remove(world, "cp3").reason == "ControlPlaneNeeded"
+
+
+def test_three_dead_of_five_stay() -> None:
+    world = r.planes(5, 1, 2, 3, wanted=5)
+    assert r.remove(world, "cp1").refused and world.removed == []
+
+
 def test_a_dead_one_that_answers_again_under_the_lock_stays() -> None:
     world = dead()
 
