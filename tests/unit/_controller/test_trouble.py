@@ -7,11 +7,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
+from contextlib import suppress
 
 import pytest
 
 from ansible_collections.ichor.talos.plugins.module_utils._controller.request import Request
 from ansible_collections.ichor.talos.plugins.module_utils._controller.run import run
+from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._model.outcome import Outcome
 from ansible_collections.ichor.talos.tests.unit._operations import world as w
 from tests.unit._controller.fleet import Fleet
@@ -64,6 +67,40 @@ def test_a_run_that_is_killed_anywhere_is_finished_by_the_next() -> None:
         assert sorted(fleet.accepted) == ["cp-2", "w-3"], (number, outcome)
         assert {row.name for row in outcome.machines if row.ready} == {"cp-1", "cp-2", "w-3"}, (number, outcome.machines)
         assert "disruption" not in fleet.cluster().status and {view.holder for view in fleet.store.leases.held.values()} <= fleet.dead
+
+
+def is_write(what: str) -> bool:
+    return what.startswith(("status ", "event ", "lease ", "renew ")) and not what.startswith("status written ")
+
+
+@pytest.mark.parametrize("lasting", [True, False])
+def test_a_store_that_fails_at_any_write_costs_no_second_send(lasting: bool, record_property: Callable[[str, object], None]) -> None:
+    """Full at every other one, read-only at the rest; for the rest of the run, or at that write alone."""
+    whole = two()
+    whole.hook = lambda count, what: lives(whole)
+    whole.reconcile(until_settled=True, max_runtime=900.0)
+    writes = sum(map(is_write, whole.trace))
+    assert writes > 15
+    for number in range(1, writes + 1):
+        fleet = two()
+
+        def fails(at: int, what: str, fleet: Fleet = fleet, number: int = number) -> None:
+            lives(fleet)
+            done = sum(map(is_write, fleet.trace))
+            if is_write(what) and (done >= number if lasting else done == number):
+                raise TalosError("StoreFull" if number % 2 else "StoreReadOnly", "The store cannot be written.", "See to its file system.")
+
+        fleet.hook = fails
+        with suppress(TalosError):
+            fleet.reconcile(until_settled=True, max_runtime=60.0, holder="run-1")
+        fleet.hook = lambda at, what, fleet=fleet: lives(fleet)
+        fleet.dead.add("run-1")
+        fleet.clock.time += 200
+        outcome = fleet.reconcile(until_settled=True, max_runtime=3000.0, holder="run-2")
+        assert sorted(fleet.accepted) == ["cp-2", "w-3"], (number, fleet.trace[-20:])
+        assert {row.name for row in outcome.machines if row.ready} == {"cp-1", "cp-2", "w-3"}, (number, outcome.machines)
+        assert "disruption" not in fleet.cluster().status, number
+    record_property("told", f"the controller, a store that fails {'from' if lasting else 'at'} each of {writes} writes: every configuration accepted once")
 
 
 @pytest.mark.parametrize("start", [0.0, 7.0])
