@@ -104,23 +104,28 @@ def test_what_a_machine_said_is_data_in_every_play(project: Project) -> None:
     assert run["Ask"]["machines"][0]["name"] == "runs", run.output
 
 
-def test_no_secret_is_in_it(project: Project) -> None:
-    told = inventory(project, "--list") + inventory(project, "--graph", "--vars")
+def secrets_in(told: str) -> list[str]:
     keys = yaml.safe_load(BUNDLE.read_text(encoding="utf-8"))
     secrets = [keys["cluster"]["secret"], keys["trustdinfo"]["token"], *(pair["key"] for pair in keys["certs"].values())]
-    assert not [secret for secret in secrets if secret in told]
+    return [secret for secret in secrets if secret in told]
+
+
+def test_no_secret_is_in_it(project: Project) -> None:
+    assert not secrets_in(inventory(project, "--list") + inventory(project, "--graph", "--vars"))
 
 
 def test_a_broken_record_is_named_and_the_others_stay(project: Project) -> None:
     (project.store / "machines" / "waits.yaml").write_text("kind: [", encoding="utf-8")
     ended = asked(project, "--graph")
     assert "waits.yaml" in ended.stderr and "runs" in ended.stdout and "--waits" not in ended.stdout
+    assert ". The machine waits is left out." in " ".join(ended.stderr.split())
 
 
 def test_a_store_that_is_not_there_is_one_sentence(project: Project) -> None:
     (project.folder / "prod.ichor.yml").write_text("plugin: ichor.talos.machines\nstore_path: nowhere\n", encoding="utf-8")
     ended = asked(project, "--graph")
-    assert "There is no store in" in ended.stderr and "Traceback" not in ended.stderr
+    # Ansible itself tells it twice, in its line and as the cause of that.
+    assert 1 <= " ".join(ended.stderr.split()).count("There is no store in") <= 2
 
 
 def test_a_relative_store_path_starts_at_the_folder_of_the_inventory_file(project: Project) -> None:
@@ -137,6 +142,6 @@ def test_a_thousand_machines(project: Project) -> None:
         record = {"apiVersion": "ichor.maesh.dev/v1alpha1", "kind": "TalosMachine", "metadata": {"name": f"m{number}"},
                   "spec": {**spec(number), "identity": {**spec(number)["identity"], "macs": ["02:00:00:00:00:01"]}}}
         (project.store / "machines" / f"m{number}.yaml").write_text(yaml.safe_dump(record), encoding="utf-8")
-    listed = json.loads(inventory(project, "--list"))
-    assert len(listed["talos_machines"]["hosts"]) == 1002
-    assert inventory(project, "--graph").count("|  |--m") >= 1000
+    told, graph = inventory(project, "--list"), inventory(project, "--graph")
+    assert len(json.loads(told)["talos_machines"]["hosts"]) == 1002 and graph.count("|  |--m") >= 1000
+    assert not secrets_in(told + graph)
