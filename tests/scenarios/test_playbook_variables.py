@@ -30,6 +30,8 @@ def project(tmp_path: Path) -> Project:
     ("apply", {}, "ichor_machines is not set."),
     ("plan", {}, "There is nothing to plan."),
     ("remove", {}, "ichor_machine names no machine."),
+    ("backup", {}, "Neither ichor_cluster nor ichor_backup is set."),
+    ("restore", {"ichor_cluster": "prod"}, "ichor_cluster or ichor_machine is not set."),
     ("apply", {"ichor_machines": ["a"], "ichor_config_file": "x", "ichor_bootstrp": "a"}, "no variable ichor_bootstrp."),
     ("approve", {"ichor_approve": [{"name": "a"}]}, "An entry of ichor_approve names no machine."),
     ("create_cluster", {"ichor_cluster": "prod", "ichor_nodes": []}, "ichor_endpoint, ichor_talos_version are not set."),
@@ -54,7 +56,7 @@ def test_what_was_not_planned_may_do_nothing(project: Project) -> None:
             if arguments is not None:
                 assert {"plan_file", "save_plan"} <= arguments.keys()
                 held.append({"name": task["name"], "ansible.builtin.debug": {"msg": arguments["expect_plan_id"]}, "vars": {"item": {"machine": "a"}}})
-    assert len(held) == 9
+    assert len(held) == 11
     run = project.play("ids", held, "-e", json.dumps({"ichor_plan_ids": {"discover": "", "approve": {}, "apply": "an id"}}))
     told = {task.name: task.result["msg"] for task in run.tasks}
     assert told.pop("Send each machine its configuration") == "an id"

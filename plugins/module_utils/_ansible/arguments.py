@@ -25,7 +25,8 @@ Argument = Mapping[str, object]
 
 #: Options whose value is a secret. They travel over the channel, never inside the module's arguments, and each carries
 #: `no_log`. The action plugin and every module know them from here.
-SECRET_OPTIONS = frozenset({"talosconfig_content", "config_content", "bundle_content", "kubeconfig_content"})
+SECRET_OPTIONS = frozenset({"talosconfig_content", "config_content", "bundle_content", "kubeconfig_content",
+                            "s3_access_key", "s3_secret_key", "s3_session_token"})
 
 #: Options that name a file of the person's which may be vaulted: the module asks the action plugin for its clear text.
 FILE_OPTIONS = frozenset({"talosconfig", "config_file", "bundle_file", "patch_file", "kubeconfig", "store_kubeconfig"})
@@ -35,7 +36,7 @@ FILE_OPTIONS = frozenset({"talosconfig", "config_file", "bundle_file", "patch_fi
 PATH_OPTIONS = FILE_OPTIONS | {"store_path", "state_path", "plan_file", "save_plan", "config_dir", "path", "export_path"}
 
 #: Options that name records; where one is given and `store` is not, the directory store is used.
-RECORD_OPTIONS = ("cluster", "machine", "machines", "select", "name")
+RECORD_OPTIONS = ("cluster", "machine", "machines", "select", "name", "backup")
 
 #: Groups of every module, so that `module_defaults: group/ichor.talos.talos` may set them once for all.
 COMMON_GROUPS = ("store", "credentials", "timing", "network")

@@ -27,7 +27,7 @@ from .._operations import reconcile
 from .._operations.machine_effects import Effects
 from .._operations.reconcile import Looked
 from .._operations.rounds import Acted, Round
-from . import discovering
+from . import backing_up, beside, discovering
 from .due import Due
 from .granted import Granted
 from .plan_start import starting_plan
@@ -109,7 +109,7 @@ class Loop:
 
     async def _run(self) -> str:
         machines = self._world.renew()
-        self._first = {*machines, *map(discovering.subject_of, self._world.discovering())}
+        self._first = {*machines, *map(discovering.subject_of, self._world.discovering()), *map(backing_up.subject_of, self._world.backups())}
         for name in sorted(self._first):
             self.due.put(name, self._clock.monotonic())
         if machines:
@@ -178,10 +178,10 @@ class Loop:
             self._world.renewed = now
             return
         after = self._versions()
-        for name in set(names) - self.looks.keys():
+        for name in {*names, *map(backing_up.subject_of, self._world.backups())} - self.looks.keys():
             self.looks[name] = 0
             self.due.put(name, now)
-        for name in [name for name in self.looks if name not in after and not discovering.is_discovery(name)]:
+        for name in [name for name in self.looks if name not in after and not beside.is_beside(name)]:
             self._forget(name)
         for name in names:
             if name in before and before[name] != after[name]:
@@ -229,8 +229,8 @@ class Loop:
         around = self._world.around
         effects = Effects(around.ports)
         async with self._looking:
-            if discovering.is_discovery(name):
-                return _Landed(name, effects, Looked(await discovering.look(around, name, effects), _of_another_kind))
+            if beside.is_beside(name):
+                return _Landed(name, effects, Looked(await beside.look(around, name, effects), _of_another_kind))
             return _Landed(name, effects, await reconcile.look(around, name, effects))
 
     async def _act(self, name: str, looked: Looked, step: Step) -> _Landed:
@@ -241,10 +241,11 @@ class Loop:
             acted = await looked.act(around, looked.round, step, effects)
         return _Landed(name, effects, tried=True, acted=(step.id,) if acted.done else (), refusal=acted.refusal)
 
-    async def _discover(self, name: str, cluster: str, steps: frozenset[str]) -> _Landed:
-        effects = Effects(self._world.around.ports)
+    async def _beside(self, name: str, cluster: str, steps: frozenset[str]) -> _Landed:
+        around = self._world.live if backing_up.is_backup(name) else self._world.around
+        effects = Effects(around.ports)
         async with self._doing:
-            return _Landed(name, effects, tried=True, acted=await discovering.act(self._world.around, cluster, steps, effects))
+            return _Landed(name, effects, tried=True, acted=await beside.act(around, name, cluster, steps, effects))
 
     async def _finish(self, end: str) -> None:
         """Looks are given up; sends that are under way come to their end before the run is over."""
@@ -320,7 +321,7 @@ class Loop:
 
     def _again(self, name: str, after: float) -> None:
         passes = self._request.passes
-        if passes and (self.looks[name] >= passes or discovering.is_discovery(name)):
+        if passes and (self.looks[name] >= passes or beside.is_beside(name)):
             return
         self.due.put(name, self._clock.monotonic() + after)
 
@@ -331,9 +332,11 @@ class Loop:
         looked = self.state.looked.get(name)
         if looked is None:
             return
-        if discovering.is_discovery(name):
+        if beside.is_beside(name):
             self._stale = True
             self.state.unsettled.discard(name)
+            if backing_up.is_backup(name):
+                self._again(name, self._request.timing.reread)
             return
         self._world.note(name)
         if landed.acted:
@@ -366,10 +369,13 @@ class Loop:
             looked = self.state.looked.get(name)
             if looked is None or name in self._busy:
                 continue
-            if discovering.is_discovery(name):
+            if beside.is_beside(name):
                 granted = frozenset(step.id for step in looked.round.plan.steps if self._may(step, now))
                 if granted:
-                    self._start(name, self._discover(name, looked.round.cluster, granted))
+                    if backing_up.is_backup(name):
+                        self.due.drop(name)
+                        self._acting.add(name)
+                    self._start(name, self._beside(name, looked.round.cluster, granted))
                 continue
             step = next_step(turns.get(name, looked.round.plan.steps))
             if step is None or name not in turns and step.locked:

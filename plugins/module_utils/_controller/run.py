@@ -18,7 +18,7 @@ from .._model.outcome import Outcome
 from .._model.ports import Gate, Ports
 from .._model.records import CLUSTER, MACHINE, Json, Record
 from .._operations.provision_round import would_be
-from . import discovering
+from . import beside
 from .loop import INTERRUPTED, PLANNED, SETTLED, Loop
 from .request import Request
 from .world import World
@@ -67,7 +67,7 @@ def _would_be(ports: Ports, loop: Loop) -> tuple[Record, ...]:
     """The records as this plan would leave them (section 20)."""
     found: dict[str, Record] = {}
     for name, looked in sorted(loop.state.looked.items()):
-        if discovering.is_discovery(name):
+        if beside.is_beside(name):
             carried = looked.round.carry
             found.update({record.name: record for record in carried if isinstance(record, Record)} if isinstance(carried, tuple) else {})
         elif (record := would_be(looked.round, ports.clock.now())) is not None:

@@ -16,7 +16,7 @@ from .._model.plan import Plan, Refusal, Step
 from .._model.records import Event, Record
 from .._operations.machine_effects import Effects
 from .._operations.reconcile import Looked
-from .discovering import is_discovery
+from .beside import is_beside
 
 #: So many transitions and events of a long run are kept for the result, the last ones.
 KEPT = 2000
@@ -40,7 +40,7 @@ class State:
     def take(self, name: str, looked: Looked) -> bool:
         """A look came back. Whether it may have changed whose turn it is in its cluster: somebody has to be waiting for that."""
         found = looked.round
-        if not found.plan.steps and not is_discovery(name):
+        if not found.plan.steps and not is_beside(name):
             # What only `act` needs is let go; of a thousand machines that would be much.
             looked = replace(looked, round=replace(found, carry=None))
         self.looked[name] = looked
@@ -49,7 +49,7 @@ class State:
             self.differences[name] = found.differences
         if found.plan.refusals:
             self.refusals[name] = found.plan.refusals[0]
-        if not is_discovery(name):
+        if not is_beside(name):
             self.rows[name] = found.row
         (self.unsettled.discard if found.settled else self.unsettled.add)(name)
         wants = any(step.locked for step in found.plan.steps)
@@ -87,7 +87,7 @@ class State:
         """Every step that the present looks call for, in a stable order, each with what it waits for (section 20)."""
         def place(name: str) -> tuple[bool, tuple[str, bool, str]]:
             looked = self.looked[name]
-            return not is_discovery(name), plan_order(name, looked.round.cluster, looked.control_plane)
+            return not is_beside(name), plan_order(name, looked.round.cluster, looked.control_plane)
 
         names = sorted(self.looked, key=place)
         turns: dict[str, tuple[Step, ...]] = {}

@@ -13,7 +13,7 @@ from .._decide.discovery_interval import discovery_interval, reset_under_way
 from .._model.errors import TalosError
 from .._model.machine import cluster_of
 from .._model.ports import Ports
-from .._model.records import CLUSTER, CONFIG_PATCH, MACHINE, Broken, Listing, Record, list_at
+from .._model.records import BACKUP, CLUSTER, CONFIG_PATCH, MACHINE, Broken, Listing, Record, list_at, text_at
 from .._operations.compared_memory import ComparedMemory
 from .._operations.pass_store import PassStore
 from .._operations.provisioning_reads import Surroundings
@@ -112,6 +112,13 @@ class World:
         return tuple(record.name for record in self.store.list(CLUSTER).records
                      if (not self._request.clusters or record.name in self._request.clusters)
                      and (list_at(record.spec, "discovery", "addresses") or list_at(record.spec, "discovery", "ranges")))
+
+    def backups(self) -> tuple[str, ...]:
+        """The backup records with a schedule that are looked after in this run."""
+        if not self.whole:
+            return ()
+        return tuple(record.name for record in self.store.list(BACKUP).records if text_at(record.spec, "schedule")
+                     and (not self._request.clusters or text_at(record.spec, "clusterRef") in self._request.clusters))
 
     def discovery_after(self, cluster: str) -> float:
         """Seconds between two passes over the addresses of the cluster."""

@@ -1,0 +1,93 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Backup records as subjects of the controller: each is taken when its schedule calls for it, once, however many run (design section 3).
+
+A look writes what is no step (the conditions of the record) and takes nothing; carrying out the step looks again, under the lease of
+the record.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from .._decide.backup import is_due, seconds_until_due, with_told
+from .._model.errors import TalosError
+from .._model.outcome import MachineRow, Outcome
+from .._model.plan import Plan, Refusal, Target
+from .._model.ports import Gate
+from .._model.records import BACKUP, CLUSTER, Record, text_at
+from .._operations import etcd_backup
+from .._operations.provisioning_reads import Surroundings
+from .._operations.record_reads import need_store
+from .._operations.rounds import Round
+
+#: No machine has a name like this: a DNS-1123 name holds no space.
+PREFIX = "backup "
+
+
+def subject_of(record: str) -> str:
+    return f"{PREFIX}{record}"
+
+
+def is_backup(name: str) -> bool:
+    return name.startswith(PREFIX)
+
+
+async def look(around: Surroundings, name: str) -> Round:
+    """Whether the backup is due, and what it would be. Raises TalosError `RecordNotFound` where the record is gone."""
+    store, now = need_store(around.ports), around.ports.clock.now()
+    record = store.get(BACKUP, name.removeprefix(PREFIX))
+    if record is None:
+        raise TalosError("RecordNotFound", f"There is no TalosEtcdBackup {name.removeprefix(PREFIX)}.", "Check the name.")
+    cluster = text_at(record.spec, "clusterRef")
+    try:
+        due, left = is_due(record, now), seconds_until_due(record, now)
+    except ValueError as error:
+        return _round(around, name, cluster, Plan(refusals=(Refusal(
+            Target(kind=BACKUP, name=record.name, cluster=cluster, uid=record.uid), "RecordInvalid", f"The schedule of {record.name} is none: {error}.",
+            "Give five fields, in UTC.", "3/backup-schedule"),)), around.timing.discovery)
+    if not due:
+        _tell(around, record, store.get(CLUSTER, cluster))
+        return _round(around, name, cluster, Plan(), min(left if left is not None else around.timing.discovery, around.timing.discovery))
+    plans: list[Plan] = []
+
+    def withhold(plan: Plan) -> Plan:
+        plans.append(plan)
+        return replace(plan, steps=())
+
+    try:
+        await _run(around, record.name, withhold)
+        plan = plans[-1] if plans else Plan()
+    except TalosError as error:
+        plan = Plan(refusals=(Refusal(Target(kind=BACKUP, name=record.name, cluster=cluster), error.reason, error.message, error.hint, "17/backup-look"),))
+    return _round(around, name, cluster, plan, around.timing.reread)
+
+
+async def act(around: Surroundings, name: str, granted: frozenset[str]) -> tuple[str, ...]:
+    """Take it, where it is still due under the lease; gives the ids of the steps that were done. Raises TalosError."""
+    def only(plan: Plan) -> Plan:
+        return replace(plan, steps=tuple(step for step in plan.steps if step.id in granted))
+
+    outcome = await _run(around, name.removeprefix(PREFIX), only)
+    if outcome.refused and not outcome.executed:
+        refusal = outcome.plan.refusals[-1]
+        raise TalosError(refusal.reason, refusal.message, refusal.hint)
+    return outcome.executed
+
+
+async def _run(around: Surroundings, record: str, gate: Gate) -> Outcome:
+    request = etcd_backup.Request(backup=record, scheduled=True, timing=around.timing, allow_loopback=around.allow_loopback)
+    return await etcd_backup.run(request, around.ports, gate)
+
+
+def _tell(around: Surroundings, record: Record, cluster: Record | None) -> None:
+    """A store that has left the cluster, or came into it, is told without waiting for the next backup."""
+    now = around.ports.clock.now()
+    if not around.ports.check and with_told(dict(record.status), record, cluster, None, now) != dict(record.status):
+        need_store(around.ports).patch_status(record.ref, record.uid, lambda status: with_told(status, record, cluster, None, now))
+
+
+def _round(around: Surroundings, name: str, cluster: str, plan: Plan, after: float) -> Round:
+    return Round(name, cluster, plan, MachineRow(name, cluster), after, not plan.steps, held=bool(plan.refusals))
