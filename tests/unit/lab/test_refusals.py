@@ -211,6 +211,8 @@ ROUTES: list[tuple[str, str, str, list[tuple[str, str]], str, str]] = [
     ("dead", "cp1", "Version", [("node", "127.0.0.77")], "UNAVAILABLE", "…connect: connection refused"),
     ("many-on-cosi", "cp1", STATE + "Get", [("nodes", "127.0.0.77")], "INVALID_ARGUMENT",
      "one-2-many proxying is not supported for method /cosi.resource.State/Get"),
+    ("many-on-an-unknown-service", "cp1", "/no.such.Service/X", [("nodes", "127.0.0.77")], "INVALID_ARGUMENT",
+     "one-2-many proxying is not supported for method /no.such.Service/X"),
     ("worker", "w1", "Version", [("node", "127.0.0.77")], "PERMISSION_DENIED", "no request forwarding"),
     ("worker-before-form", "w1", "Version", [("node", "")], "PERMISSION_DENIED", "no request forwarding"),
 ]
@@ -228,6 +230,33 @@ def test_a_dead_node_under_nodes_is_an_error_in_the_answer(world: World) -> None
     answer = message("machine.VersionResponse").FromString(outcome.messages[0]).messages[0]
     assert (outcome.code, answer.metadata.hostname) == ("OK", "127.0.0.77")
     assert answer.metadata.error.startswith("rpc error: code = Unavailable desc = connection error")
+
+
+def test_an_unknown_method_under_nodes_is_an_error_in_the_answer(world: World) -> None:
+    outcome = world.nodes.call("cp1", "Nope", role=ADMIN, metadata=[("nodes", world.nodes.addresses["cp1"])])
+    answer = message("machine.VersionResponse").FromString(outcome.messages[0]).messages[0]
+    assert (outcome.code, answer.metadata.hostname) == ("OK", world.nodes.addresses["cp1"])
+    assert answer.metadata.error == "rpc error: code = Unimplemented desc = unknown method Nope for service machine.MachineService"
+
+
+def test_the_last_member_is_not_removed(world: World) -> None:
+    listed = world.nodes.call("cp1", "EtcdMemberList", role=ADMIN)
+    (member,) = message("machine.EtcdMemberListResponse").FromString(listed.messages[0]).messages[0].members
+    outcome = world.nodes.call("cp1", "EtcdRemoveMemberByID", machine("EtcdRemoveMemberByIDRequest", member_id=member.id), ADMIN)
+    assert outcome.code == "UNKNOWN"
+    assert outcome.details.startswith("failed to remove member: failed to remove member ")
+    assert outcome.details.endswith(": etcdserver: re-configuration failed due to not enough started members")
+
+
+@pytest.mark.parametrize("mode", [2, 4], ids=["NO_REBOOT", "TRY"])
+def test_a_change_that_needs_a_reboot_is_refused_where_none_is_allowed(world: World, mode: int) -> None:
+    """1.14 needs a reboot for nothing."""
+    text = world.nodes.config("controlplane", "cp1").replace("    certSANs: []\n", "    certSANs: []\n    env:\n        A: b\n")
+    outcome = world.nodes.apply("cp1", text, ADMIN, mode=mode, dry_run=True)
+    if world.minor < 14:
+        assert outcome.code == "INVALID_ARGUMENT" and outcome.details.startswith("this config change can't be applied in immediate mode\ndiff:\n--- a\n")
+    else:
+        assert outcome.code == "OK"
 
 
 def test_metadata_is_ignored_in_maintenance(world: World) -> None:
@@ -283,6 +312,23 @@ class TestBeforeBootstrap:
             assert client.unary("/machine.MachineService/ApplyConfiguration", request).code == "OK"
             again = client.unary("/machine.MachineService/ApplyConfiguration", request)
         assert (again.code, again.details) == NOT_AUTHORIZED
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_another_machine_ca_is_taken_without_a_word_and_locks_the_old_certificate_out(version: str) -> None:
+    with Lab.start(speed=40) as lab:
+        nodes = Nodes(lab, version)
+        nodes.control_plane("cp1")
+        other = Nodes(lab, version)
+        old, new = nodes.secrets.os, other.secrets.os
+        text = nodes.config("controlplane", "cp1")
+        nodes.secrets.os = new
+        swapped = nodes.config("controlplane", "cp1")
+        nodes.secrets.os = old
+        assert swapped != text
+        assert nodes.apply("cp1", swapped, ADMIN, mode=2).code == "OK"
+        outcome = nodes.call("cp1", "Version", role=ADMIN)
+        assert (outcome.code, alert_number(outcome.details)) == ("TLS", 48)
 
 
 def test_apply_after_an_apply_that_reboots() -> None:
