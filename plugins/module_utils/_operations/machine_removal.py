@@ -141,6 +141,10 @@ async def _act(request: Request, ports: Ports, seen: Leaving, verdict: Verdict, 
 async def _dead(request: Request, ports: Ports, seen: Leaving, granted: tuple[Step, ...], done: _Run) -> None:
     """The member through the others, then the record, both under the lock."""
     removal = next((step for step in granted if isinstance(step, RemoveEtcdMember)), None)
+    if removal is not None and isinstance(seen.node, Present):
+        # An etcd that starts does not answer either: the look under the lock is the second one.
+        ports.progress(f"{request.machine}: it answers and its etcd does not; looking again in {request.timing.follow:g} s")
+        await ports.clock.sleep(request.timing.follow)
     async with held(ports, seen.target.cluster, f"removing the dead control plane {request.machine}", request.timing) as lease:
         latest = seen
 

@@ -135,6 +135,24 @@ def test_a_dead_one_that_answers_again_under_the_lock_stays() -> None:
     assert condition_of(world.machine("cp1"), "Removal") is None, "a removal that has done nothing is none"
 
 
+def test_an_etcd_that_only_starts_is_looked_at_twice() -> None:
+    """The machine answers, and its etcd does not yet."""
+    world = r.planes(3)
+    node = r.node(world, 1)
+    node.etcd = "Preparing"
+
+    def start(number: int, what: str) -> None:
+        if world.clock.now() > w.START + 10:
+            node.etcd = "Running"
+
+    world.hook = start
+    done = r.remove(world, "cp1")
+    assert done.refused and "it is healthy" in done.message and world.removed == []
+    world = r.planes(3)
+    r.node(world, 1).etcd = "Failed"
+    assert not r.remove(world, "cp1").refused and world.removed == ["0000000000000001"] and world.resets == []
+
+
 def test_a_dead_machine_s_open_disruption_goes_with_it() -> None:
     world = dead()
     cluster = world.cluster()
