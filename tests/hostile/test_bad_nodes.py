@@ -133,17 +133,17 @@ def test_a_configured_node_wants_a_client_certificate_and_shows_another_authorit
     bare["config_content"] = other.config("worker", "w-1")
     reason, message = refusal(here.run("talos_maintenance_apply", **bare, talosconfig_content=stranger))
     assert reason == "AlreadyConfigured" and "authorit" in message
-    looked = here.run("talos_stage", address=address, talosconfig_content=stranger).result["machines"][0]
-    assert looked["reason"] == "UnknownAuthority" and "authorit" in looked["message"], looked
-    two_sentences(looked["message"])
+    looked = here.run("talos_stage", address=address, talosconfig_content=stranger).result
+    assert looked["reason"] == "UnknownAuthority" and "authorit" in looked["msg"], looked
+    two_sentences(looked["msg"])
     (entry,) = here.run("talos_discover", addresses=[address], register=False).result["found"]
     assert entry["kind"] == "AlreadyConfigured"
     two_sentences(entry["message"])
     for kind, said in (("expired", "expired"), ("not-yet-valid", "not yet valid"), ("foreign", "authorit"), ("rsa", "bootstrap")):
         here.lab.certificate(node="configured", kind=kind)
-        looked = here.run("talos_stage", address=address, talosconfig_content=here.secrets.talosconfig([])).result["machines"][0]
-        assert looked["reason"] == ("UnknownAuthority" if kind == "foreign" else "NodeStarting") and said in looked["message"], (kind, looked)
-        assert (looked["stage"] == "booting") == (kind == "rsa")
+        looked = here.run("talos_stage", address=address, talosconfig_content=here.secrets.talosconfig([])).result
+        assert looked["reason"] == ("UnknownAuthority" if kind == "foreign" else "NodeStarting") and said in looked["msg"], (kind, looked)
+        assert (looked["machines"][0]["stage"] == "booting") == (kind == "rsa")
     here.lab.remove(node="configured")
 
 

@@ -72,8 +72,8 @@ def of_outcome(outcome: Outcome, plans: Sequence[Plan], *, check: bool, fail_on:
     values["refusals"] = [_refusal(one) for one in plan.refusals]
     if not values["msg"]:
         values["msg"] = _summary(plan, outcome, check)
-    # Where the task fails, msg and refusals say it; once more a machine would only make it harder to read.
-    said = {_refusal_text(one) for one in plan.refusals} if failed else frozenset()
+    # Where one named operation is refused, msg and refusals say why; once more beside the machine would only make it harder to read.
+    said = {_refusal_text(one) for one in plan.refusals} if outcome.refused else frozenset()
     values["machines"] = [asdict(replace(row, message="") if row.message in said else row) for row in outcome.machines]
     values["transitions"] = [asdict(move) for move in outcome.transitions]
     values["events"] = [{"object": f"{event.ref.kind}/{event.ref.name}", "type": event.type, "reason": event.reason,
