@@ -18,6 +18,8 @@ from tests.scenarios.playing import Project
 
 PLAYBOOKS = Path(__file__).parents[2] / "playbooks"
 
+CREATE = {"ichor_cluster": "prod", "ichor_endpoint": "e", "ichor_talos_version": "v", "ichor_kubernetes_version": "v"}
+
 
 @pytest.fixture
 def project(tmp_path: Path) -> Project:
@@ -34,9 +36,12 @@ def project(tmp_path: Path) -> Project:
     ("restore", {"ichor_cluster": "prod"}, "ichor_cluster or ichor_machine is not set."),
     ("apply", {"ichor_machines": ["a"], "ichor_config_file": "x", "ichor_bootstrp": "a"}, "no variable ichor_bootstrp."),
     ("approve", {"ichor_approve": [{"name": "a"}]}, "An entry of ichor_approve names no machine."),
-    ("create_cluster", {"ichor_cluster": "prod", "ichor_nodes": []}, "ichor_endpoint, ichor_talos_version are not set."),
-    ("create_cluster", {"ichor_cluster": "prod", "ichor_endpoint": "e", "ichor_talos_version": "v", "ichor_nodes": [], "confirm": "test"},
-     "run it with -e confirm=prod."),
+    ("create_cluster", {"ichor_cluster": "prod", "ichor_nodes": []},
+     "ichor_endpoint, ichor_kubernetes_version, ichor_talos_version are not set."),
+    ("create_cluster", {**CREATE, "ichor_nodes": [{"mac": "3c:ec:ef:00:00:01", "role": "controlplane"}], "confirm": "test"}, "run it with -e confirm=prod."),
+    ("create_cluster", {**CREATE, "ichor_nodes": [{"mac": "3c:ec:ef:00:00:01", "hostname": "cp-1"}], "confirm": "prod"},
+     "ichor_nodes: Entry 1 (hostname cp-1) has no role."),
+    ("create_cluster", {**CREATE, "ichor_nodes": "cp-1,w-1", "confirm": "prod"}, "ichor_nodes: It has to be a list of machines."),
 ])
 def test_what_is_wrong_with_the_variables_is_one_sentence(project: Project, playbook: str, variables: dict[str, Any], says: str) -> None:
     run = project.run(f"ichor.talos.{playbook}", "-e", json.dumps(variables), rc=2)
