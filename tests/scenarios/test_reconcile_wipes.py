@@ -13,7 +13,8 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from tests.lives.running_cluster import QUICK
+from tests.lives.running_cluster import HEADS, QUICK
+from tests.scenarios.playing import machine
 from tests.scenarios.running import CHECK, REMOVAL, RUN, SEND, Kept, kept
 
 # The tests share one cluster, and each mends what it broke; each can also run alone.
@@ -63,17 +64,23 @@ def test_state_wiped_keeps_the_member_and_state_not_found_sends_nothing(running:
 def test_a_twin_elsewhere_while_the_machine_is_down_and_the_others_go_on(running: Kept) -> None:
     name, members, removed = running.cluster.names["cp-2"], ids(running, "cp-1"), running.cluster.events("StaleEtcdMemberRemoved")
     running.lab.power(node="cp-2", state="off")
-    running.lab.twin(node="cp-2", name="twin", address=f"{running.cluster.network}.77")
+    running.lab.twin(node="cp-2", name="twin", address=f"{running.cluster.network}.77",
+                     machine=machine(2, running.cluster.network, HEADS[1])["machine"])
     running.lab.wait(node="twin", stage="maintenance")
+    # It is even looked at: its address is one of those that discovery probes.
+    listed = f"  discovery:\n    addresses:\n      - {running.cluster.network}.77\n"
+    running.edit_record("prod", "  discovery:\n    addresses:\n", listed, kind="clusters")
     running.lab.edit(node="w-2", patch={"machine": {"sysctls": {"net.core.somaxconn": "1"}}}, mode="no-reboot")
-    life = running.life(("ApplyDrift", "w-2"))
-    assert not [entry for entry in running.lab.log(since=life.mark, node="twin") if entry["event"] == "connect"]
+    life = running.life(("ApplyDrift", "w-2"), discover=True)
+    assert running.lab.log(since=life.mark, node="twin", event="call") and not running.lab.log(since=life.mark, node="twin", event="config")
     assert ids(running, "cp-1") == members and running.cluster.events("StaleEtcdMemberRemoved") == removed
+    assert not running.cluster.status("cp-2").get("observedEndpoint") and len(list((running.project.store / "machines").iterdir())) == 5
     row = life.run.row(name)
     assert (row["ready"], row["reason"]) == (False, "NodeUnreachable") and life.run.result["unreachable_machines"] == [name]
     assert f"{running.cluster.network}.2:50000" in row["message"] and "refuses the connection" in row["message"]
     assert running.cluster.reason("cp-2", "NodeReachable") == "NodeUnreachable"
     running.lab.remove(node="twin")
+    running.edit_record("prod", listed, "  discovery:\n    addresses:\n", kind="clusters")
     running.lab.power(node="cp-2", state="on")
     running.lab.wait(node="cp-2", stage="ready")
     back = running.run()
