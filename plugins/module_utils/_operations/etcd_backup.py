@@ -166,6 +166,9 @@ async def _act(request: Request, ports: Ports, seen: _Seen, archive: Archive, gr
                 return
             await _take(request, ports, seen, archive, granted, done)
     except TalosError as error:
+        if request.scheduled and error.reason == "LockHeld":
+            done.elsewhere = True  # another run takes it at this moment
+            return
         done.error = error
 
 

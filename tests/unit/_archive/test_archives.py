@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import stat
+import tracemalloc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -59,6 +60,17 @@ def test_what_is_written_is_read_and_deleted(archive: Archive) -> None:
     archive.delete(NAME)
     archive.delete(NAME)
     assert [entry.name for entry in archive.stored()] == ["small.snapshot"]
+
+
+def test_what_passes_takes_little_memory(archive: Archive) -> None:
+    piece = os.urandom(1 << 20)
+    tracemalloc.start()
+    try:
+        put(archive, NAME, *[piece] * 100)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak < 60_000_000 and archive.stored() == (Stored(NAME, 100 << 20),)
 
 
 @pytest.mark.parametrize("pieces", [0, 1, 3, 20])
