@@ -17,6 +17,7 @@ from pathlib import Path
 from tests.torture.beside import Beside
 from tests.torture.configurations import KINDS
 from tests.torture.rounds import rounds
+from tests.torture.running import Running
 from tests.torture.tally import Tally
 
 
@@ -28,8 +29,9 @@ def main() -> int:
     chosen = parser.parse_args()
     seed = chosen.seed or secrets.token_hex(4)
     print(f"torture for {chosen.seconds:g} s with seed {seed}", flush=True)
-    with tempfile.TemporaryDirectory(prefix="ichor-torture-") as folder:
+    with tempfile.TemporaryDirectory(prefix="ichor-torture-") as folder, Running(chosen.seconds) as running:
         tally = torture(Path(folder), seed, within(chosen.seconds), shares(chosen.seconds))
+        running.join(tally)
     print("\n".join(tally.lines()))
     return int(bool(tally.broke))
 
