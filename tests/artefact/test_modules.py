@@ -31,8 +31,10 @@ cluster:
 """
 
 CALLS: dict[str, tuple[Mapping[str, object], str]] = {
+    "etcd_backup": ({"cluster": "prod", "path": "backups"}, "StoreMissing"),
     "etcd_member": ({"cluster": "prod", "member": "8e9e05c52164694d"}, "StoreMissing"),
     "etcd_member_info": ({"cluster": "prod"}, "StoreMissing"),
+    "etcd_restore": ({"cluster": "prod", "machine": "cp1", "confirm": "prod", "path": "backups"}, "StoreMissing"),
     "talos_bootstrap": ({"machine": "cp1"}, "StoreMissing"),
     "talos_cluster": ({"name": "prod", "talos_version": "v1.13.9", "endpoint": "https://192.0.2.1:6443"}, ""),
     "talos_cluster_info": ({"cluster": "prod"}, "StoreMissing"),
