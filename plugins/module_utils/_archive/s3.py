@@ -90,7 +90,9 @@ class S3Archive:
             raise problem.refused(self._where, "it does not answer as S3 does", str(error)) from None
         except urllib3.exceptions.HTTPError as error:
             raise problem.unreachable(self._where, type(error).__name__) from None
-        except (OSError, ValueError) as error:
+        except ValueError as error:
+            raise TalosError("InvalidInput", f"The {self._where} is not one: {error}.", "Correct the bucket, the prefix or the name.") from None
+        except OSError as error:
             raise problem.unreachable(self._where, str(error)) from None
 
 

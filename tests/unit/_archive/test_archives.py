@@ -144,6 +144,12 @@ def test_an_endpoint_that_is_none(endpoint: str) -> None:
     assert caught.value.reason == "InvalidInput" and "pass@" not in caught.value.text
 
 
+def test_a_bucket_that_no_store_can_have(bucket: Destination) -> None:
+    with pytest.raises(TalosError) as caught:
+        open_archive(Destination(endpoint=bucket.endpoint, bucket="b"), KEYS).stored()
+    assert caught.value.reason == "InvalidInput" and "b" in caught.value.message
+
+
 def test_a_bucket_without_keys_or_library(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(TalosError) as caught:
         open_archive(Destination(bucket="etcd"), Keys())
