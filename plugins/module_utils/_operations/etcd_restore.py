@@ -75,6 +75,8 @@ class _Run:
     record: Record | None
     archive: Archive | None = None
     snapshot: Observed[Snapshot] = field(default_factory=Absent)
+    #: It was sent its configuration: where it still answers in maintenance mode it is about to install, and is waited for.
+    installed: bool = False
 
 
 async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
@@ -99,6 +101,7 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
         try:
             if isinstance(verdict, Install):
                 executed += await _install(one, granted, deadline)
+                one.installed = True
             refusal = await _under_lock(one, verdict.step, ports.clock.monotonic() + request.wait)
             executed += [] if refusal is not None else [verdict.step.id]
         except TalosError as caught:
@@ -131,7 +134,7 @@ async def _observe(one: _Run) -> tuple[Restoring, Verdict]:
     if isinstance(verdict, NeedAnswers):
         found = await asyncio.gather(*(_ask(one, seen, machine) for machine in asked_control_planes(seen)))
         seen = replace(seen, answers=tuple((name, answer) for name, answer, dummy in found),
-                       wiped=any(name == seen.target.name and wiped for name, dummy, wiped in found))
+                       wiped=not one.installed and any(name == seen.target.name and wiped for name, dummy, wiped in found))
         verdict = decide_restore(seen)
     return seen, verdict
 
