@@ -66,7 +66,7 @@ options:
     type: str
   lifetime:
     description:
-      - How long the certificate is valid, in hours. It never outlives the CA.
+      - How long the certificate is valid, in hours, at most 876000. It never outlives the CA.
     type: float
     default: 8760
   renew_before:

@@ -151,10 +151,13 @@ def test_a_bundle_in_the_clear_that_git_tracks_is_refused(lab: Lab, project: Pro
     before = [tree_hash(project.store / part) for part in ("machines", "clusters", "secrets")]
     tasks = [{**apply_task(config_file="cp.yaml"), "ignore_errors": True},
              {"name": "Credentials", "ignore_errors": True,
-              "ichor.talos.talos_credentials": {"kind": "talosconfig", "cluster": "prod", "path": "talosconfig"}}]
+              "ichor.talos.talos_credentials": {"kind": "talosconfig", "cluster": "prod", "path": "talosconfig"}},
+             {"name": "Render", "ignore_errors": True, "ichor.talos.talos_config_info": {"cluster": "prod"}},
+             {"name": "Keys", "ignore_errors": True, "ichor.talos.talos_secrets": {"cluster": "prod"}}]
     run = project.play("tracked", tasks)
-    for name, reason in (("Apply", "SecretsUnavailable"), ("Credentials", "BundleExposed")):
-        assert (run[name]["reason"], "tracked by git" in run[name]["msg"]) == (reason, True), run[name]["msg"]
+    for name in ("Apply", "Credentials", "Keys"):
+        assert (run[name]["reason"], "tracked by git" in run[name]["msg"]) == ("SecretsUnavailable", True), run[name]["msg"]
+    assert {(entry["reason"], "tracked by git" in entry["message"]) for entry in run["Render"]["configs"]} == {("SecretsUnavailable", True)}
     assert [tree_hash(project.store / part) for part in ("machines", "clusters", "secrets")] == before
     assert writes(lab) == [] and not (project.folder / "talosconfig").exists()
     git(project.folder, "rm", "--cached", "--quiet", "ichor/secrets/prod.yaml")

@@ -22,10 +22,26 @@ def members_needed(seen: Provisioning) -> bool:
 
 def hostname_conflict(seen: Provisioning) -> str:
     """The conflict in one sentence, or ''. A member list that cannot be read is one, where it is needed."""
+    if seen.machine is None:
+        return ""
+    return name_conflict(seen.machine, _wanted(seen), seen.siblings, seen.beside, seen.members, members_needed(seen))
+
+
+def namesake(seen: Provisioning) -> str:
+    """The other machine that a patch gives the same host name, or ''."""
+    wanted = _wanted(seen).lower()
+    return next((name for name, hostname in seen.named if wanted and hostname.lower() == wanted), "")
+
+
+def namesake_conflict(seen: Provisioning) -> str:
+    """The same in one sentence."""
+    return f"The host name {_wanted(seen)} is that of machine {namesake(seen)} too, as a patch has it."
+
+
+def _wanted(seen: Provisioning) -> str:
     if not isinstance(seen.config, Present) or seen.machine is None:
         return ""
-    wanted = seen.config.value.hostname or text_at(seen.machine.spec, "hostname")
-    return name_conflict(seen.machine, wanted, seen.siblings, seen.beside, seen.members, members_needed(seen))
+    return seen.config.value.hostname or text_at(seen.machine.spec, "hostname")
 
 
 def name_conflict(machine: Record, wanted: str, siblings: tuple[Record, ...], beside: tuple[tuple[str, str], ...] = (),

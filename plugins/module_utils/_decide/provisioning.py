@@ -12,14 +12,14 @@ configuration may be sent. The same table judges the readings made again under t
 from __future__ import annotations
 
 from .._machineconfig.bring import BroughtConfig
-from .._machineconfig.hardware_check import missing_links
+from .._machineconfig.hardware_check import missing_disks, missing_links
 from .._model.approval import status_missing
 from .._model.errors import TRANSPORT_REASONS
 from .._model.observed import Absent, Present, Unknown
 from .._model.plan import Refusal, Wait, Warn
 from .._model.records import HOLD_APPLY, TRUST_FINGERPRINT, condition_of, dig, text_at
 from .approved import has_converged, is_approved, is_bootstrapped, is_followed
-from .hostnames import hostname_conflict, members_needed
+from .hostnames import hostname_conflict, members_needed, namesake, namesake_conflict
 from .install_disk import not_the_approved, picked
 from .lock import LockView, disruption_of, held_by_other, lock_refusals
 from .member_gates import MEMBER_GATES
@@ -203,6 +203,13 @@ def _missing_links(seen: Provisioning) -> str:
     return "; ".join(missing_links(seen.rendered.config, [link.name for link in links.value], [link.permanent_mac for link in links.value]))
 
 
+def _missing_disks(seen: Provisioning) -> str:
+    disks = facts_of(seen).disks
+    if seen.rendered is None or not isinstance(disks, Present):
+        return ""
+    return "; ".join(missing_disks(seen.rendered.config, [disk.path for disk in disks.value]))
+
+
 def _contract(seen: Provisioning) -> str:
     """The Talos version that the configuration is written for, as far as it is known."""
     kinds = {document.kind for document in config_of(seen).documents}
@@ -325,6 +332,9 @@ GATES: tuple[Gate, ...] = (
     Gate("8/links", lambda seen, now: bool(_missing_links(seen)),
          lambda seen, now: refuse(seen, "8/links", "RenderFailed", f"The configuration does not fit the node: {_missing_links(seen)}.",
                                   "Correct network.primary of the machine, or the patch that names the link.")),
+    Gate("8/disks", lambda seen, now: bool(_missing_disks(seen)),
+         lambda seen, now: refuse(seen, "8/disks", "RenderFailed", f"The configuration does not fit the node: {_missing_disks(seen)}.",
+                                  "Correct the patch that names the disk.")),
     Gate("9/7-contract", lambda seen, now: bool(_contract(seen)) and older(facts_of(seen).talos_version, _contract(seen)),
          lambda seen, now: refuse(seen, "9/7-contract", "ContractTooNew",
                                   f"The node runs Talos {facts_of(seen).talos_version or 'of an unknown version'}, "
@@ -349,6 +359,9 @@ GATES: tuple[Gate, ...] = (
          lambda seen, now: refuse(seen, "9/8-hostname-record", "HostnameConflict", hostname_conflict(seen),
                                   "Give this machine a host name of its own."),
          applies=lambda seen: not members_needed(seen)),
+    Gate("9/8-hostname-rendered", lambda seen, now: bool(namesake(seen)),
+         lambda seen, now: refuse(seen, "9/8-hostname-rendered", "HostnameConflict", namesake_conflict(seen),
+                                  "Give each machine a host name of its own (spec.hostname).")),
     *MEMBER_GATES,
     Gate("9/10-rejected", lambda seen, now: bool(seen.machine) and text_at(seen.machine.status if seen.machine else {}, "rejectedInputsHash")
          == config_of(seen).sha256,

@@ -59,6 +59,8 @@ class Provisioning:
     same_address: tuple[str, ...] = ()
     #: Host names of the configurations that the same task brings for other machines: (machine, host name).
     beside: tuple[tuple[str, str], ...] = ()
+    #: Host names that patches give other approved machines, whose records say none: (machine, host name).
+    named: tuple[tuple[str, str], ...] = ()
     holder: str = ""
     sending_fresh: float = 90.0
     #: Where `config` was rendered from the records: the same as documents.

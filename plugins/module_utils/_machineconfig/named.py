@@ -6,7 +6,9 @@ from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Iterable
 
+from .._model.records import Json, dig
 from .documents import Config
 
 
@@ -16,6 +18,12 @@ def host_name(config: Config) -> str:
     told = document.data.get("hostname") if document is not None else None
     network = _machine(config).get("network")
     return str(told or (network.get("hostname") if isinstance(network, dict) else None) or "")
+
+
+def names_a_host(documents: Iterable[Json]) -> bool:
+    """Whether a patch of these documents may set a host name."""
+    return any(isinstance(document, dict) and (document.get("kind") == "HostnameConfig" or dig(document, "machine", "network", "hostname") is not None)
+               for document in documents)
 
 
 def machine_authority(config: Config) -> str:

@@ -228,7 +228,7 @@ class Store(Protocol):
     def events(self, ref: Ref | None = None) -> tuple[Event, ...]: ...
 
     def bundle(self, name: str) -> bytes:
-        """The secrets bundle `secretsRef.name`; raises `SecretsUnavailable` or `BundleExposed`."""
+        """The secrets bundle `secretsRef.name`; raises `SecretsUnavailable`, also where others can read it."""
 
     def bundle_form(self, name: str) -> str:
         """What stands at that bundle's place: `absent`, `clear` or `vaulted`."""
@@ -253,7 +253,7 @@ class CredentialsSource(Protocol):
     def __call__(self, cluster: str, bundle: str) -> Credentials:
         """The talosconfig of the options where one was given, else an `os:admin` certificate issued in memory from the
         bundle of that name (`spec.secretsRef.name`; '' where the cluster names none). `cluster` is for the context and for
-        messages. Raises `SecretsUnavailable`, `BundleExposed`, `CredentialsInvalid` or `CredentialsExpired`."""
+        messages. Raises `SecretsUnavailable`, `CredentialsInvalid` or `CredentialsExpired`."""
 
 
 class Whereabouts(Protocol):

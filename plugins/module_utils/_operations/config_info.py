@@ -94,6 +94,9 @@ async def _machines(request: Request, ports: Ports) -> list[_Looked]:
     clusters = {record.name: record for record in store.list(CLUSTER).records}
     named = bool(request.machines or request.select)
     names = chosen(listing.records, request.machines, request.select, request.cluster)
+    if request.cluster and not names and request.cluster not in clusters:
+        raise TalosError("RecordNotFound", f"There is no cluster {request.cluster} in {store.description}.",
+                         "Check the name; talos_cluster_info lists the clusters.")
     records = [_record(listing, name, store) for name in names]
     views = [MachineView(record, clusters.get(cluster_of(record)), ()) for record in records if named or is_approved(record)]
     renderer = Renderer(store)

@@ -10,7 +10,6 @@ import asyncio
 import hashlib
 from dataclasses import dataclass, field, replace
 
-from .._decide.approved import is_approved
 from .._decide.comparison import Compared, compare, same
 from .._decide.convergence import decide
 from .._decide.convergence_words import ConfiguredNode, Converging, Found, Need
@@ -20,7 +19,6 @@ from .._decide.reachability import own_reboot_began
 from .._decide.same_machine import other_machine
 from .._machineconfig.contract import schema_for
 from .._machineconfig.documents import Config, load
-from .._machineconfig.named import host_name
 from .._machineconfig.problem import ConfigProblem
 from .._machineconfig.render import Rendered
 from .._model.addresses import parse_endpoint
@@ -115,7 +113,7 @@ async def _read(around: Surroundings, looked: Looked, need: Need) -> Looked:
     if need.reading == "quorum":
         return replace(looked, seen=replace(seen, quorum=await _quorum(around, looked)))
     if need.reading == "named":
-        return replace(looked, seen=replace(seen, named=_rendered_names(around, looked.view)))
+        return replace(looked, seen=replace(seen, named=around.renderer.names_beside(looked.view) if around.renderer is not None else ()))
     endpoints = other_control_planes(looked.view) or _own(looked)
     return replace(looked, seen=replace(seen, members=await read_members(around.ports, endpoints, looked.credentials)))
 
@@ -242,17 +240,6 @@ def _shown(name: str, wanted: Rendered, running: Config, stored: Config | None, 
         state, config, what = compared.kept, stored, f"configuration of {name} for its next boot"
     before, after = change_lines(shown_differences(wanted.config, config, state))
     return (Difference(before, after, what),) if before != after else ()
-
-
-def _rendered_names(around: Surroundings, view: MachineView) -> tuple[tuple[str, str], ...]:
-    """The host names of the other approved machines whose records name none, as their renders have them."""
-    found = []
-    for other in view.siblings:
-        if other.name != view.machine.name and is_approved(other) and not text_at(other.spec, "hostname"):
-            wanted = _render(around, MachineView(other, view.cluster, view.siblings))
-            if isinstance(wanted, Present) and (name := host_name(wanted.value.config)):
-                found.append((other.name, name))
-    return tuple(found)
 
 
 async def _quorum(around: Surroundings, looked: Looked) -> Observed[Etcd]:

@@ -28,6 +28,9 @@ from .._store import files
 from .record_reads import need_store
 from .rendering import bundle_of
 
+#: Hours; nobody's CA is valid for longer.
+LONGEST = 876_000
+
 
 @dataclass(frozen=True)
 class Request:
@@ -48,8 +51,9 @@ class Request:
 
 async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     """Read bundle, records and the file, decide, show the plan, write the file."""
-    if request.lifetime <= 0 or not 0 <= request.renew_before < request.lifetime:
-        raise TalosError("InvalidInput", "The lifetime has to be above 0 and longer than renew_before.", "Correct lifetime and renew_before (hours).")
+    if not 0 < request.lifetime <= LONGEST or not 0 <= request.renew_before < request.lifetime:
+        raise TalosError("InvalidInput", f"The lifetime has to be above 0, at most {LONGEST} hours, and longer than renew_before.",
+                         "Correct lifetime and renew_before (hours).")
     if not Path(request.path).parent.is_dir():
         raise TalosError("InvalidInput", f"The folder of {request.path} is not there.", "Create it, or give another path.")
     now = datetime.datetime.fromtimestamp(ports.clock.now(), datetime.timezone.utc)

@@ -112,6 +112,7 @@ def begin(around: Surroundings, job: Job, beside: tuple[tuple[str, str], ...], a
         authority=Present(credentials.value.ca) if isinstance(credentials, Present) else credentials,
         endpoint=Present(str(address.value)) if isinstance(address, Present) else address,
         machine=view.machine, cluster=view.cluster, siblings=view.siblings, beside=tuple(one for one in beside if one[0] != job.name),
+        named=around.renderer.names_beside(view) if around.renderer is not None else (),
         everybody=view.everybody, same_address=_same_address(around, view), after=after, holder=ports.holder, sending_fresh=around.timing.sending_counts,
         follow=around.timing.follow, discard_etcd=around.discard_etcd if around.names == (job.name,) else "")
     return Seen(job, observation, view, address.value if isinstance(address, Present) else None,

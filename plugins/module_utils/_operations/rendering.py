@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from .._decide.approved import is_approved
 from .._machineconfig.bring import BroughtConfig
+from .._machineconfig.named import host_name, names_a_host
 from .._machineconfig.patch import Patch
 from .._machineconfig.problem import ConfigProblem
 from .._machineconfig.render import PatchRecord, Rendered, RenderInput, inputs_hash, load_patches, render
@@ -70,6 +72,28 @@ class Renderer:
         secure = booted_securely(view.machine) if secure_boot is None else secure_boot
         return RenderInput(cluster.name, cluster.spec, view.machine.name, view.machine.spec, shared.bundle, shared.patches, secure)
 
+    def names_beside(self, view: MachineView) -> tuple[tuple[str, str], ...]:
+        """The host names of the other approved machines whose records name none, as their renders have them: (machine, host name).
+
+        Only patches give such a name, so without one that does nothing is rendered.
+        """
+        found: list[tuple[str, str]] = []
+        try:
+            patches = self._of_cluster(view.cluster).patches if view.cluster is not None else ()
+        except TalosError:
+            return ()
+        naming = [patch for patch in patches if names_a_host(patch.documents)]
+        for other in view.siblings if naming else ():
+            if other.name == view.machine.name or not is_approved(other) or text_at(other.spec, "hostname"):
+                continue
+            labels = dig(other.spec, "labels")
+            if not any(patch.selects(other.name, labels if isinstance(labels, dict) else {}, text_at(other.spec, "role")) for patch in naming):
+                continue
+            wanted = self.machine(MachineView(other, view.cluster, view.siblings))
+            if isinstance(wanted, Present) and (name := host_name(wanted.value.config)):
+                found.append((other.name, name))
+        return tuple(found)
+
     def _render(self, view: MachineView, secure_boot: bool | None) -> Observed[Rendered]:
         try:
             given = self.input_of(view, secure_boot)
@@ -102,7 +126,7 @@ def _parsed(patches: tuple[PatchRecord, ...], version: str) -> Mapping[str, Patc
 
 
 def bundle_of(store: Store, cluster: Record) -> Bundle:
-    """The cluster's bundle. Raises TalosError `SecretsUnavailable`, `BundleExposed`, `BundleInvalid`."""
+    """The cluster's bundle. Raises TalosError `SecretsUnavailable`, `BundleInvalid`."""
     name = text_at(cluster.spec, "secretsRef", "name")
     if not name:
         raise TalosError("SecretsUnavailable", f"The cluster {cluster.name} names no secrets bundle.",

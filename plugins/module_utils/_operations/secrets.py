@@ -74,7 +74,7 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
         if isinstance(step, GenerateBundle):
             ports.progress(f"{name}: making keys")
             bundle = make_bundle(now, os.urandom, contract=step.contract)
-            place.write_bundle(name, bundle.text().encode())
+            _write_first(place, name, bundle)
         elif isinstance(step, ImportBundle) and bundle is not None:
             place.write_bundle(name, bundle.text().encode(), replace=step.replace)
         elif isinstance(step, ExportBundle) and bundle is not None:
@@ -84,6 +84,16 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
         plan=plan, executed=tuple(executed), message="" if plan.steps else f"The secrets bundle {name} is there.",
         would_be=_would_be(plan, name, now.year) if ports.check and not request.path else (),
         extra={"bundle": _shown(name, bundle)})
+
+
+def _write_first(place: BundlePlace, name: str, bundle: Bundle) -> None:
+    """New keys, only where none are. Raises TalosError `RecordExists`: those that are there now may be in use, so nothing replaces them."""
+    try:
+        place.write_bundle(name, bundle.text().encode())
+    except TalosError as error:
+        if error.reason != "RecordExists":
+            raise
+        raise TalosError("RecordExists", f"Another run made the secrets bundle {name} in the meantime.", "Run this again; that bundle is used then.") from None
 
 
 def _cluster(request: Request, ports: Ports) -> Record | None:

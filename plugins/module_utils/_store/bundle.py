@@ -50,7 +50,7 @@ def form(path: Path) -> str:
 def write(path: Path, data: bytes, *, replace: bool) -> None:
     """Put a bundle in clear at its place, mode 0600, where nothing is, or with `replace` over the one in clear that is there.
 
-    Raises TalosError: RecordExists, BundleExposed where git tracks the place or the one there is vaulted.
+    Raises TalosError: RecordExists, SecretsUnavailable where git tracks the place, BundleExposed where the one there is vaulted.
     """
     _refuse_tracked(path)
     if not replace:
@@ -75,7 +75,7 @@ def prepare_folder(folder: Path) -> None:
 
 
 def read(path: Path, name: str, decrypt: Decrypt | None) -> bytes:
-    """The bundle in clear. Raises TalosError `SecretsUnavailable` or `BundleExposed`; no message quotes the content."""
+    """The bundle in clear. Raises TalosError `SecretsUnavailable`, also where others can read it; no message quotes the content."""
     try:
         descriptor = open_plain(path)
     except NotPlain as problem:
@@ -109,7 +109,7 @@ def _not_plain(path: Path, problem: NotPlain) -> TalosError:
 
 def _refuse_exposed(path: Path, mode: int) -> None:
     if mode & 0o077:
-        raise TalosError("BundleExposed", f"The secrets bundle {path} is in clear and has mode {mode:04o}, so that others on this machine can reach it.",
+        raise TalosError("SecretsUnavailable", f"The secrets bundle {path} is in clear and has mode {mode:04o}, so that others on this machine can reach it.",
                          f"Run: chmod 600 {path}; or encrypt it with ansible-vault.")
     _refuse_tracked(path)
 
@@ -119,7 +119,7 @@ def _refuse_tracked(path: Path) -> None:
     try:
         repository = tracked_by_git(path)
     except GitUnreadable as problem:
-        raise TalosError("BundleExposed", f"The secrets bundle {path} is in clear, and whether git tracks it cannot be told ({problem}).",
+        raise TalosError("SecretsUnavailable", f"The secrets bundle {path} is in clear, and whether git tracks it cannot be told ({problem}).",
                          "Encrypt it with ansible-vault, or repair the repository.") from None
     if repository:
-        raise TalosError("BundleExposed", f"The secrets bundle {path} is in clear and tracked by git ({repository}).", hint)
+        raise TalosError("SecretsUnavailable", f"The secrets bundle {path} is in clear and tracked by git ({repository}).", hint)

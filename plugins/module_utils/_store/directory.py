@@ -357,7 +357,7 @@ class DirectoryStore:
         return event_log.read(self.layout.events, ref)
 
     def bundle(self, name: str) -> bytes:
-        """The secrets bundle of that name, in clear. Raises `SecretsUnavailable` or `BundleExposed`."""
+        """The secrets bundle of that name, in clear. Raises `SecretsUnavailable`, also where others can read it."""
         return bundle.read(self.layout.secret(name), name, self._decrypt)
 
     def bundle_form(self, name: str) -> str:
@@ -365,7 +365,7 @@ class DirectoryStore:
         return bundle.form(self.layout.secret(name))
 
     def write_bundle(self, name: str, data: bytes, *, replace: bool = False) -> None:
-        """Put a bundle in clear into the store. Raises `RecordExists`, or `BundleExposed`."""
+        """Put a bundle in clear into the store. Raises `RecordExists`, `SecretsUnavailable` or `BundleExposed`."""
         path = self.layout.secret(name)
         with self.writing():
             bundle.prepare_folder(path.parent)

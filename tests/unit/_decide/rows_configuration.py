@@ -71,7 +71,7 @@ BUNDLES: tuple[Row, ...] = (
     Row("8/bundle-import-unreadable", lambda: put(imported=Unknown("BundleInvalid", "no bundle")), ("8/bundle-import-unreadable",), reasons=("BundleInvalid",)),
     Row("8/bundle-faulty", lambda: put(imported=SAME, faults=("certs.os.key is required",)), ("8/bundle-faulty",), reasons=("BundleInvalid",),
         says=("certs.os.key is required",)),
-    Row("8/bundle-unreadable", lambda: put("clear", Unknown("BundleExposed", "mode 0644")), ("8/bundle-unreadable",), reasons=("BundleExposed",)),
+    Row("8/bundle-unreadable", lambda: put("clear", Unknown("SecretsUnavailable", "mode 0644")), ("8/bundle-unreadable",), reasons=("SecretsUnavailable",)),
     Row("8/bundle-differs", lambda: put("clear", SAME, imported=OTHER), ("8/bundle-differs",), reasons=("RecordExists",)),
     Row("8/bundle-replaced", lambda: put("clear", SAME, imported=OTHER, replace=True), actions=("ImportSecrets",)),
     Row("8/bundle-vaulted", lambda: put("vaulted", SAME, imported=OTHER, replace=True), ("8/bundle-vaulted",), reasons=("BundleExposed",)),

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from ansible_collections.ichor.talos.plugins.module_utils._decide.provisioning_words import Provisioning
-from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.render import RenderInput, render
+from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.render import PatchRecord, RenderInput, render
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.secrets import read_bundle
 from ansible_collections.ichor.talos.plugins.module_utils._model.identity import Identity
 from ansible_collections.ichor.talos.plugins.module_utils._model.moments import moment
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Disk, EtcdMember, Link
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Present, Unknown
-from ansible_collections.ichor.talos.plugins.module_utils._model.records import HOLD_APPLY, TRUST_FINGERPRINT
+from ansible_collections.ichor.talos.plugins.module_utils._model.records import HOLD_APPLY, TRUST_FINGERPRINT, Json
 from ansible_collections.ichor.talos.tests.unit._decide import provisioning_case as case
 from ansible_collections.ichor.talos.tests.unit._operations import world as w
 
@@ -66,12 +66,13 @@ NO_DISK = w.config("worker", "m1").replace(b"    disk: /dev/sda\n", b"    wipe: 
 CONTROL_PLANES = tuple(w.machine_record(f"cp{number}", number, "controlplane") for number in (4, 5, 6, 7))
 
 
-def with_links(seen: Provisioning, named: str, there: str) -> Provisioning:
-    """A configuration rendered from the records that names a link, and a node with one link."""
+def with_links(seen: Provisioning, named: str, there: str, *documents: Json) -> Provisioning:
+    """A configuration rendered from the records (with a patch of those documents) that names a link, and a node with one link and one disk."""
     bundle = read_bundle((Path(__file__).parents[2] / "vectors" / "secrets.yaml").read_bytes())
     rendered = render(RenderInput(
         "prod", {"talosVersion": "v1.13.9", "kubernetesVersion": "v1.35.0", "endpoint": "https://10.9.9.9:6443"}, "m1",
-        {"role": "worker", "hostname": "m1", "install": {"disk": "/dev/sda"}, "network": {"primary": {"interface": named, "dhcp": True}}}, bundle))
+        {"role": "worker", "hostname": "m1", "install": {"disk": "/dev/sda"}, "network": {"primary": {"interface": named, "dhcp": True}}}, bundle,
+        (PatchRecord("p", "cluster", 0, documents),)))
     facts = replace(case.facts(), links=Present((Link(there, "00:1c:42:00:00:01", physical=True),)))
     return replace(seen, config=Present(rendered.brought()), rendered=rendered, maintenance=Present(facts),
                    authority=Present(rendered.brought().machine_ca))
@@ -89,7 +90,7 @@ PROVISIONING: tuple[Row, ...] = (
     Row("9/other-role", "9/1-config-mismatch", lambda: case.worker(config=w.config("controlplane", "m1")), "RenderFailed"),
     Row("9/other-host-name", "9/1-config-mismatch", lambda: case.worker(hostname="other"), "RenderFailed"),
     Row("9/no-credentials", "9/1-bundle", lambda: replace(case.worker(), authority=Unknown("SecretsUnavailable", "no")), "SecretsUnavailable"),
-    Row("9/bundle-before-endpoint", "9/1-bundle", lambda: replace(case.worker(), authority=Unknown("BundleExposed", "no"), endpoint=Absent()),
+    Row("9/bundle-before-endpoint", "9/1-bundle", lambda: replace(case.worker(), authority=Unknown("SecretsUnavailable", "no"), endpoint=Absent()),
         "SecretsUnavailable"),
     Row("9/other-authority", "9/1-authority", lambda: case.worker(config=w.config("worker", "m1").replace(
         b"  install:", b"  ca: {crt: T1RIRVI=, key: ''}\n  install:")), "AuthorityMismatch"),
@@ -168,6 +169,9 @@ PROVISIONING: tuple[Row, ...] = (
     Row("9/machine-of-the-same-name", "9/8-hostname-record", lambda: case.worker(others=(w.machine_record("m9", 9, hostname="M1"),)), "HostnameConflict"),
     Row("9/node-of-the-same-name", "9/8-hostname-record", lambda: case.worker(
         others=(w.machine_record("m9", 9, hostname=None, status={"nodeName": "m1"}),)), "HostnameConflict"),
+    Row("9/name-of-a-patch", "9/8-hostname-rendered", lambda: replace(
+        case.worker(others=(w.machine_record("m9", 9, hostname=None),)), named=(("m8", "other"), ("m9", "M1"))), "HostnameConflict"),
+    Row("9/name-of-no-patch", "", lambda: replace(case.worker(others=(w.machine_record("m9", 9, hostname=None),)), named=(("m9", "m9"),)), "Send"),
     Row("9/same-name-in-the-same-task", "9/8-hostname-record", lambda: replace(case.worker(), beside=(("m9", "m1"),)), "HostnameConflict"),
     Row("12/send-with-state", "12/send-state-present", lambda: case.shows(case.controlplane(bootstrapped=True), partitions=case.labels("META", "STATE")),
         "StateNotFound"),
@@ -183,6 +187,12 @@ PROVISIONING: tuple[Row, ...] = (
     Row("12/send-with-data-and-its-member", "", lambda: case.shows(
         members(EtcdMember("a1", "m1", ("https://10.0.0.1:2380",))), partitions=case.labels("META", "EPHEMERAL")), "Send"),
     Row("12/send-with-a-nameless-learner", "", lambda: members(EtcdMember("a1", "", ("https://10.0.0.1:2380",), (), True)), "Send"),
+    Row("8/a-disk-that-is-not-there", "8/disks", lambda: with_links(case.worker(), "enp1s0", "enp1s0", {"machine": {"disks": [{"device": "/dev/sdz"}]}}),
+        "RenderFailed"),
+    Row("8/a-disk-that-is-there", "", lambda: with_links(case.worker(), "enp1s0", "enp1s0", {"machine": {"disks": [
+        {"device": "/dev/sda"}, {"device": "/dev/disk/by-id/x"}]}}), "Send"),
+    Row("8/a-legacy-link-that-is-not-there", "8/links", lambda: with_links(
+        case.worker(), "enp1s0", "enp1s0", {"machine": {"network": {"interfaces": [{"interface": "eth7", "dhcp": True}]}}}), "RenderFailed"),
     Row("8/a-link-that-is-not-there", "8/links", lambda: with_links(case.worker(), "eth7", "enp1s0"), "RenderFailed"),
     Row("8/a-link-that-is-there", "", lambda: with_links(case.worker(), "enp1s0", "enp1s0"), "Send"),
     Row("9/bytes-that-were-refused", "9/10-rejected", lambda: case.worker(status={"rejectedInputsHash": sending()["sending"]["hash"]}),  # type: ignore[index]

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from ansible_collections.ichor.talos.plugins.module_utils._decide.provisioning_words import Provisioning
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import CONTENTS_UNKNOWN
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Present, Unknown
-from ansible_collections.ichor.talos.plugins.module_utils._model.records import HOLD_APPLY, TRUST_FINGERPRINT
+from ansible_collections.ichor.talos.plugins.module_utils._model.records import HOLD_APPLY, TRUST_FINGERPRINT, Json
 from ansible_collections.ichor.talos.tests.unit._decide import provisioning_case as case
 from ansible_collections.ichor.talos.tests.unit._decide import reprovision_case as again
 from ansible_collections.ichor.talos.tests.unit._decide.rows_provisioning import NO_DISK, STORED, condition, disk, sending, with_links
@@ -176,6 +176,9 @@ REPROVISION: tuple[Row, ...] = (
         machine={"identity": {"uuid": w.uuid(1)}}, everybody=(w.machine_record("m8", 8, identity={"serial": "SER-1"}, hostname="x"),)), "TwinIdentity"),
     Row("12/secure-boot-off", "9/7-secure-boot", lambda: again.worker(cluster={"secureBoot": "Required"}), "SecureBootRequired"),
     Row("12/links", "8/links", lambda: again_with_links("eth7"), "RenderFailed"),
+    Row("12/disks", "8/disks", lambda: again_with_links("enp1s0", {"machine": {"disks": [{"device": "/dev/sdz"}]}}), "RenderFailed"),
+    Row("12/name-of-a-patch", "9/8-hostname-rendered", lambda: replace(
+        again.worker(others=(w.machine_record("m9", 9, hostname=None),)), named=(("m9", "M1"),)), "HostnameConflict"),
     Row("12/older", "9/7-contract", lambda: again.shows(again.worker(), version="v1.12.11"), "ContractTooNew"),
     Row("12/shutting-down", "9/8-cluster", lambda: again.worker(cluster={"hold": "shutdown"}), "ClusterShuttingDown"),
     Row("12/rotating", "9/8-cluster", lambda: again.controlplane(cluster={"hold": "caRotation"}), "CARotation"),
@@ -188,7 +191,7 @@ REPROVISION: tuple[Row, ...] = (
 )
 
 
-def again_with_links(named: str) -> Provisioning:
+def again_with_links(named: str, *documents: Json) -> Provisioning:
     """A rendered configuration that names a link, on a machine that fell back."""
-    seen = with_links(again.worker(), named, "enp1s0")
+    seen = with_links(again.worker(), named, "enp1s0", *documents)
     return replace(seen, maintenance=Present(replace(seen.maintenance.value, certificate=w.certificate(again.BOOT))))  # type: ignore[union-attr]

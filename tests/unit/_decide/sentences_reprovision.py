@@ -34,6 +34,7 @@ SENTENCES: tuple[Sentence, ...] = (
        f"{DISTURBED}::test_a_hold_between_plan_and_step_is_heard"),
     _s("Same gates as a join.", f"{GATES}::test_a_gate_that_provisioning_gains_holds_here_too", "12/pending", "12/no-configuration",
        "12/partial-configuration", "12/no-credentials", "12/other-authority", "12/address-refused", "12/status-lost", "12/secure-boot-off", "12/links",
+       "12/disks", "12/name-of-a-patch",
        "12/older", "12/shutting-down", "12/rotating", "12/over-cap", "12/being-removed", "12/operation", "12/bytes-that-were-refused", "12/host-name-taken",
        "12/record-twin", "12/two-at-one-address", "12/answers-to-another", "12/sent-by-another-run"),
     _s("The label and member gates of this section hold for every insecure send to a control plane of a bootstrapped cluster, also one that `trust` re-armed.",

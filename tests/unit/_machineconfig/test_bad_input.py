@@ -143,6 +143,14 @@ def test_nesting_in_a_record() -> None:
         plain_nodes.node_of(data)
 
 
+@pytest.mark.parametrize("value", [float("inf"), float("-inf"), float("nan"), "\ud800", ["a", {"b": "x\udfff"}]])
+def test_a_record_holds_nothing_that_no_file_can_hold(value: Any) -> None:
+    with pytest.raises(ConfigProblem) as caught:
+        patch.patch_of_documents([{"machine": {"kubelet": {"extraConfig": {"a": value}}}}], "1.13", source="patch p")
+    is_one_sentence(caught.value)
+    assert caught.value.source == "patch p" and caught.value.path.startswith("machine.kubelet.extraConfig.a")
+
+
 def test_a_contract_that_is_newer_than_the_node() -> None:
     with pytest.raises(ConfigProblem) as caught:
         refuse_too_new("1.14", "v1.13.9")

@@ -426,3 +426,26 @@ def test_the_table_of_places_names_every_field_of_the_records() -> None:
                                             "acceptedFingerprint",
                                             "approvedDisk")}
     assert missing == set()
+
+
+@pytest.mark.parametrize(("interfaces", "missing"), [
+    ("[{interface: eth0}, {interface: lo, addresses: [10.0.0.1/32]}, {interface: eth0.10}]", []),
+    ("[{interface: eth7, ignore: true}]", []),
+    ("[{interface: eth7}]", ["the node has no link eth7, which v1alpha1: machine.network.interfaces.0 names"]),
+    ("[{interface: bond0, bond: {mode: 802.3ad, interfaces: [eth0, eth8]}}, {interface: bond0.5}]",
+     ["the node has no link eth8, a member of v1alpha1: machine.network.interfaces.0"]),
+    ("[{interface: br0, bridge: {interfaces: [eth9]}}, {interface: wg0, wireguard: {privateKey: a}}, {interface: dummy0, dummy: true}]",
+     ["the node has no link eth9, a member of v1alpha1: machine.network.interfaces.0"]),
+    ("[{deviceSelector: {permanentAddr: '00:11:22:33:44:55'}}, {deviceSelector: {permanentAddr: '00:11:*'}}, {deviceSelector: {driver: virtio}}]", []),
+    ("[{deviceSelector: {permanentAddr: '00:11:22:33:44:66'}}]",
+     ["no link of the node has the permanent MAC 00:11:22:33:44:66, which v1alpha1: machine.network.interfaces.0 names"]),
+])
+def test_links_of_the_legacy_document_that_are_not_there(interfaces: str, missing: list[str]) -> None:
+    config = load(f"machine: {{network: {{interfaces: {interfaces}}}}}\n", "1.13")
+    assert hardware_check.missing_links(config, ["eth0"], ["00:11:22:33:44:55"]) == missing
+
+
+def test_disks_that_are_not_there() -> None:
+    config = load("machine: {disks: [{device: /dev/sdb}, {device: /dev/sdz}, {device: /dev/disk/by-id/x}]}\n", "1.13")
+    assert hardware_check.missing_disks(config, ["/dev/sda", "/dev/sdb"]) == ["the node has no disk /dev/sdz, which v1alpha1: machine.disks.1 names"]
+    assert hardware_check.missing_disks(config, []) == [] == hardware_check.missing_disks(load("debug: true\n", "1.13"), ["/dev/sda"])

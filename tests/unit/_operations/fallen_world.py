@@ -11,6 +11,7 @@ import functools
 from dataclasses import dataclass, replace
 
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.bring import BroughtConfig, bring
+from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.documents import Config, load
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Endpoint, EtcdMember, Partition
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Observed, Present
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import text_at
@@ -33,16 +34,22 @@ LEFT_OVER = Present((Partition("/dev/sda1", "/dev/sda", "EFI", "vfat"), Partitio
 class _Rendered:
     """What a render is to provisioning."""
 
-    config: BroughtConfig
+    sent: BroughtConfig
+    config: Config
 
     def brought(self) -> BroughtConfig:
-        return self.config
+        return self.sent
 
 
 class Renderer:
     """Renders a machine from its role and host name alone."""
 
     disk = "/dev/sda"
+    #: Host names that patches give other machines.
+    beside: tuple[tuple[str, str], ...] = ()
+
+    def names_beside(self, view: MachineView) -> tuple[tuple[str, str], ...]:
+        return self.beside
 
     def machine(self, view: MachineView, secure_boot: bool | None = None) -> Observed[_Rendered]:
         spec = view.machine.spec
@@ -51,7 +58,8 @@ class Renderer:
 
 @functools.cache
 def _rendered(role: str, hostname: str, disk: str) -> Observed[_Rendered]:
-    return Present(_Rendered(bring(w.config(role, hostname, disk))))
+    text = w.config(role, hostname, disk)
+    return Present(_Rendered(bring(text), load(text, "1.13")))
 
 
 def member(number: int, name: str = "") -> EtcdMember:

@@ -138,8 +138,9 @@ def test_pending_machines_are_named_or_left_out(world: World) -> None:
     world.machine("pending", 5, joined=False, approvalState="pending")
     assert "pending" not in reasons(look(world))
     assert reasons(look(world, machines=("pending",))) == {"pending": "PendingApproval"}
-    with pytest.raises(TalosError, match="RecordNotFound"):
-        look(world, machines=("nobody",))
+    for wrong in ({"machines": ("nobody",)}, {"cluster": "nobody"}):
+        with pytest.raises(TalosError, match="RecordNotFound"):
+            look(world, **wrong)
 
 
 def test_a_configuration_that_is_brought_is_validated_without_any_machine() -> None:

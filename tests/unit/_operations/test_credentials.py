@@ -111,8 +111,8 @@ def test_without_any_store(world: World) -> None:
 
 
 def test_what_makes_no_sense_is_told(world: World) -> None:
-    for wrong in ({"lifetime": 0.0}, {"lifetime": 5.0, "renew_before": 6.0}, {"cluster": "nobody"}):
+    for wrong in ({"lifetime": 0.0}, {"lifetime": float("nan")}, {"lifetime": 1e300}, {"lifetime": 5.0, "renew_before": 6.0}, {"cluster": "nobody"}):
         with pytest.raises(TalosError):
             issue(world, **wrong)
     (world.folder / "ichor" / "secrets" / "prod.yaml").chmod(0o644)
-    assert issue(world).reason == "BundleExposed" and not (world.folder / "out").exists()
+    assert issue(world).reason == "SecretsUnavailable" and not (world.folder / "out").exists()

@@ -272,3 +272,15 @@ def test_a_control_plane_that_trust_armed_again_has_its_stale_member_removed_bef
     assert world.removed == [f"{1:016x}"] and world.accepted == ["cp1"] and not world.unpinned
     assert world.trace.index("etcd_remove_member cp2") < world.trace.index("apply cp1")
     assert [event.reason for event in world.store.written] == ["StaleEtcdMemberRemoved", "ConfigApplied"]
+
+
+def test_a_machine_whose_name_a_patch_gives_to_another_is_not_sent_a_configuration() -> None:
+    world, dummy = f.worker()
+    world.store.put(w.machine_record("w8", 8, hostname=None, status=f.JOINED))
+    renderer = f.Renderer()
+    renderer.beside = (("w8", "W9"),)
+    f.Life(world, "w9", renderer=renderer).run()
+    assert not world.accepted and reason(world, "w9") == "HostnameConflict"
+    renderer.beside = (("w8", "w8"),)
+    f.Life(world, "w9", renderer=renderer).run()
+    assert world.accepted == ["w9"]

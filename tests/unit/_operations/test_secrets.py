@@ -139,3 +139,17 @@ def test_a_version_that_is_none_is_refused_before_anything_is_written(world: Wor
     with pytest.raises(TalosError) as caught:
         put(world, cluster="prod", talos_version=version, **more)
     assert caught.value.reason == "InvalidInput" and not place(world).exists()
+
+
+def test_of_two_runs_at_once_one_makes_the_keys_and_the_other_is_told_to_look_again(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    write = type(world.store).write_bundle
+
+    def late(store: Any, name: str, data: bytes, **more: Any) -> None:
+        write(store, name, b"cluster: {}\n")
+        write(store, name, data, **more)
+
+    monkeypatch.setattr(type(world.store), "write_bundle", late)
+    with pytest.raises(TalosError) as caught:
+        put(world, name="prod")
+    assert caught.value.reason == "RecordExists" and "Another run" in caught.value.message and "replace" not in caught.value.hint
+    assert place(world).read_bytes() == b"cluster: {}\n"

@@ -86,7 +86,7 @@ def test_a_missing_one(store):
 @pytest.mark.parametrize("mode", [0o644, 0o640, 0o660, 0o604, 0o602, 0o610])
 def test_one_that_others_can_reach_is_refused(store, mode):
     path = put(store, mode=mode)
-    assert f"chmod 600 {path}" in refused(store, "BundleExposed")
+    assert f"chmod 600 {path}" in refused(store, "SecretsUnavailable")
 
 
 def test_a_vaulted_one_is_decrypted_by_who_has_the_password(store, tmp_path):
@@ -114,7 +114,7 @@ def test_one_in_clear_that_git_tracks_is_refused(store, tmp_path, index):
     repository(tmp_path, index)
     put(store)
     put(store, name="other")
-    text = refused(store, "BundleExposed")
+    text = refused(store, "SecretsUnavailable")
     assert f"in clear and tracked by git ({tmp_path})" in text
     assert "git rm --cached" in text
     assert store.bundle("other") == SECRET
@@ -188,13 +188,13 @@ def test_an_index_that_cannot_be_read_does_not_count_as_untracked(store, tmp_pat
     git = repository(tmp_path, VERSION_2)
     (git / "index").write_bytes(content)
     put(store)
-    assert "whether git tracks it cannot be told" in refused(store, "BundleExposed")
+    assert "whether git tracks it cannot be told" in refused(store, "SecretsUnavailable")
 
 
 def test_a_git_file_that_leads_nowhere(store, tmp_path):
     (tmp_path / ".git").write_text("something else")
     put(store)
-    assert "is no link to a repository" in refused(store, "BundleExposed")
+    assert "is no link to a repository" in refused(store, "SecretsUnavailable")
 
 
 def test_a_bundle_is_written_for_its_owner_once(store):
@@ -236,6 +236,6 @@ def test_a_vaulted_bundle_is_not_replaced_by_one_in_clear(store):
 
 def test_no_bundle_in_clear_is_written_where_git_tracks_it(store, tmp_path):
     repository(tmp_path, VERSION_2)
-    with pytest.raises(TalosError, match="BundleExposed"):
+    with pytest.raises(TalosError, match="SecretsUnavailable"):
         store.write_bundle("prod", SECRET)
     assert not store.layout.secret("prod").exists()
