@@ -27,6 +27,10 @@ from tests.hostile.saying import World, world
 #: A run that is over only by this has no deadline. No test waits for it when all goes well.
 NEVER = 120.0
 HANGS = ("connect-hang", "handshake-hang", "plain-drip", "call-hang", "call-half-open", "answer-hang", "answer-drip", "write-drip")
+async def whole(session: Session) -> list[bytes]:
+    return [piece async for piece in session.etcd_snapshot()]
+
+
 CALLS: dict[str, Callable[[Session], Awaitable[object]]] = {
     "identity": lambda session: session.identity(), "stage": lambda session: session.stage(), "disks": lambda session: session.disks(),
     "links": lambda session: session.links(), "partitions": lambda session: session.partitions(),
@@ -34,8 +38,11 @@ CALLS: dict[str, Callable[[Session], Awaitable[object]]] = {
     "services": lambda session: session.services(), "etcd_members": lambda session: session.etcd_members(True),
     "etcd_status": lambda session: session.etcd_status(), "apply": lambda session: session.apply(b"x", "AUTO"),
     "bootstrap": lambda session: session.bootstrap(), "reboot": lambda session: session.reboot(),
-    "etcd_remove_member": lambda session: session.etcd_remove_member("00000000000000a1"),
+    "etcd_remove_member": lambda session: session.etcd_remove_member("00000000000000a1"), "etcd_alarms": lambda session: session.etcd_alarms(),
+    "etcd_snapshot": whole, "etcd_recover": lambda session: session.etcd_recover([b"x"]),
+    "etcd_leave": lambda session: session.etcd_leave(), "reset": lambda session: session.reset(("STATE",)),
 }
+SOON = Timing(call=0.2, apply=0.2, maintenance_probe=0.2, inspection=0.2, snapshot=0.2, leave_and_reset=0.2)
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +75,7 @@ def test_a_call_that_hangs_costs_its_deadline(here: World, name: str) -> None:
     credentials = credentials_from_talosconfig(here.secrets.talosconfig([]), now=time.time())
 
     async def call() -> object:
-        nodes = TalosNodes(rules=(DialRules(allow_loopback=True),), timing=Timing(call=0.2, apply=0.2, maintenance_probe=0.2, inspection=0.2))
+        nodes = TalosNodes(rules=(DialRules(allow_loopback=True),), timing=SOON)
         try:
             async with asyncio.timeout(NEVER), nodes.authenticated(Endpoint(f"{here.network}.0.1"), credentials) as session:
                 return await CALLS[name](session)
