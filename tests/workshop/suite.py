@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -21,8 +20,8 @@ from tests.workshop.environments import BUILD, ROOT, Environment, for_tests, kee
 from tests.workshop.interpreters import chosen
 
 WORKERS = "2"
-#: Added to the niceness of what runs beside the tests.
-POLITE = 10
+#: Added to the niceness of what runs beside the tests: half of a test's share, so that it is done before they are.
+POLITE = 3
 
 #: What has nothing of Ansible in it, or starts modules without it: with several interpreters these run on the newest alone.
 ONCE = ("tests/crash", "tests/lives", "tests/machinery", "tests/torture", "tests/unit/lab", "tests/unit/workshop")
@@ -50,11 +49,11 @@ def everything(arguments: list[str]) -> int:
 
 @contextlib.contextmanager
 def _lint_beside() -> Iterator[Callable[[], int]]:
-    """Lint in a process of its own that only gets what the tests leave of the processors: many of them wait. What is given back
-    waits for its end, shows what it printed, and has its status."""
+    """Lint in a process of its own: many tests wait, and one of lint's checks is alone for minutes. What is given back waits for its
+    end, shows what it printed, and has its status."""
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as output:
         command = [sys.executable, "-B", "-m", "tests.workshop", "lint"]
-        process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT, process_group=0,
+        process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT,
                                    preexec_fn=functools.partial(os.nice, POLITE))
 
         def end() -> int:
@@ -67,7 +66,7 @@ def _lint_beside() -> Iterator[Callable[[], int]]:
             yield end
         finally:
             if process.poll() is None:
-                os.killpg(process.pid, signal.SIGTERM)
+                process.terminate()
                 process.wait()
 
 
