@@ -68,8 +68,6 @@ class DirectoryStore:
         """The locks of this store."""
         return self._leases
 
-    # Reading.
-
     def get(self, kind: str, name: str) -> Record | None:
         """The record, or None. Raises TalosError `RecordBroken` for a file that cannot be read as one."""
         try:
@@ -173,8 +171,6 @@ class DirectoryStore:
         grown = 0 if state.spec_hash == spec_hash(record.spec) else 1
         status = {**state.status, "recordUID": uid} if state.status.get("recordUID") else state.status
         return dataclasses.replace(record, generation=state.generation + grown, status=status, status_version=state.version, status_set_aside=False)
-
-    # Writing.
 
     @contextmanager
     def writing(self) -> Iterator[None]:
@@ -344,8 +340,6 @@ class DirectoryStore:
             target = self.layout.set_aside(kind, name, content)
             files.make_folder(target.parent)
             files.move(path, target)
-
-    # Events and secrets.
 
     def record_event(self, event: Event) -> None:
         """Append one line to the log of events."""
