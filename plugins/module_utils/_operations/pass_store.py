@@ -30,6 +30,7 @@ class PassStore:
         self._shared: dict[Ref, Record | None] = {}
         self._machines: dict[str, Record] = {}
         self._everybody: tuple[Record, ...] | None = None
+        self._grouped: dict[str, dict[str, Record]] = {}
         self._clusters: dict[str, tuple[Record, ...]] = {}
         self._addresses: dict[Endpoint, tuple[str, ...]] | None = None
 
@@ -41,6 +42,7 @@ class PassStore:
 
     def _forget(self) -> None:
         self._everybody, self._addresses = None, None
+        self._grouped.clear()
         self._clusters.clear()
 
     @property
@@ -76,14 +78,15 @@ class PassStore:
         return self._listed[kind]
 
     def machines_of(self, cluster: str) -> tuple[Record, ...]:
-        """All machines of one cluster, grouped once a pass."""
+        """All machines of one cluster, grouped once a pass. What this run writes takes the place of what stood there: grouping anew after
+        each write would cost the more the more machines there are."""
         everybody = self.list(MACHINE).records
-        if not self._clusters:
-            grouped: dict[str, list[Record]] = {}
+        if not self._grouped:
             for machine in everybody:
-                grouped.setdefault(cluster_of(machine), []).append(machine)
-            self._clusters = {name: tuple(machines) for name, machines in grouped.items()}
-        return self._clusters.get(cluster, ())
+                self._grouped.setdefault(cluster_of(machine), {})[machine.name] = machine
+        if cluster not in self._clusters:
+            self._clusters[cluster] = tuple(self._grouped.get(cluster, {}).values())
+        return self._clusters[cluster]
 
     def dialled_at(self, endpoint: Endpoint) -> tuple[str, ...]:
         """The approved machines that are dialled at this address and were sent nothing yet."""
@@ -102,10 +105,16 @@ class PassStore:
 
     def _wrote(self, record: Record) -> Record:
         if record.kind == MACHINE and MACHINE in self._listed:
-            if record.name not in self._machines:
+            before = self._machines.get(record.name)
+            if before is None:
                 self._listed.pop(MACHINE)
             self._machines[record.name] = record
-            self._forget()
+            if before is None or cluster_of(before) != cluster_of(record) or not self._grouped:
+                self._forget()
+            else:
+                self._everybody, self._addresses = None, None
+                self._grouped[cluster_of(record)][record.name] = record
+                self._clusters.pop(cluster_of(record), None)
         elif record.kind != MACHINE:
             self._listed.pop(record.kind, None)
             self._shared.pop(record.ref, None)

@@ -33,7 +33,9 @@ from ansible_collections.ichor.talos.plugins.module_utils._operations.rendering 
 from ansible_collections.ichor.talos.tests.unit._operations import world as w
 from tests.unit._controller.fleet import JOINED, Fleet, Store
 
-DAY, HOUR, SILENT, REREAD = 24 * 3600.0, 3600.0, 900.0, 7200.0
+DAY, HOUR, SILENT = 24 * 3600.0, 3600.0, 900.0
+#: Sixty times the defaults, in their proportion, so that a day has no more looks than can be waited for.
+REREAD, FOLLOW = 60 * 120.0, 60 * 15.0
 
 
 class Skipping(selectors.DefaultSelector):
@@ -164,7 +166,7 @@ async def live(day: Day, request: Request, ports: Ports) -> Outcome:
 
 def one_day(count: int) -> dict[str, Any]:
     day = Day(count)
-    request = Request(discover=False, max_runtime=DAY, timing=replace(Timing(), reread=REREAD))
+    request = Request(discover=False, max_runtime=DAY, timing=replace(Timing(), reread=REREAD, follow=FOLLOW))
     began = time.process_time()
     with asyncio.Runner(loop_factory=lambda: Loop(day.clock)) as runner:  # type: ignore[arg-type]
         outcome = runner.run(live(day, request, day.ports()))
