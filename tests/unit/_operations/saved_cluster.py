@@ -20,7 +20,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.backups import 
 from ansible_collections.ichor.talos.plugins.module_utils._model.outcome import Outcome
 from ansible_collections.ichor.talos.plugins.module_utils._model.ports import Gate
 from ansible_collections.ichor.talos.plugins.module_utils._operations import etcd_backup, etcd_restore
-from tests.lab.etcd_client import EtcdClient
+from tests.lab.etcd_client import EtcdClient, EtcdUnreachable
 from tests.parts.build import build
 from tests.unit._operations.converging_lab import LabCluster
 
@@ -65,6 +65,14 @@ class SavedCluster(LabCluster):
         """A single control plane with a real etcd."""
         self.change_cluster(controlPlane={"count": 1})
         await self.provision(name, 1, "controlplane", first=True)
+        end = time.monotonic() + 60
+        while True:  # a first control plane is ready before its etcd listens (Talos fact)
+            try:
+                await self.put(name, b"begun", b"")
+                return
+            except (EtcdUnreachable, FileNotFoundError):
+                assert time.monotonic() < end
+                await asyncio.sleep(0.05)
 
     def client(self, name: str) -> EtcdClient:
         pki = Path(self.lab.etcd(node=self.places[name].node)["pki"])
