@@ -164,7 +164,7 @@ class Loop:
             await self._wake.wait()
         finally:
             timer.cancel()
-        self.teller.waiting(sorted(self.state.unsettled), self._deadline - self._clock.monotonic())
+        self.teller.waiting(self.state.unsettled, self._deadline - self._clock.monotonic())
 
     def _renew(self, now: float) -> None:
         """Read the listings anew, now and then: new records join, those that are gone leave, changed ones are looked at at once."""
