@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from .._model.errors import TalosError
 
 #: What to install for a package that is imported under another name.
-DISTRIBUTIONS = {"yaml": "PyYAML", "grpc": "grpcio", "google.protobuf": "protobuf", "cryptography": "cryptography", "jmespath": "jmespath", "kubernetes": "kubernetes"}
+DISTRIBUTIONS = {"yaml": "PyYAML", "grpc": "grpcio", "google.protobuf": "protobuf"}
 
 
 def require(packages: Sequence[str], module: str) -> None:
