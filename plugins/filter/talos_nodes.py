@@ -12,7 +12,8 @@ from ansible.errors import AnsibleFilterError
 
 from ansible_collections.ichor.talos.plugins.filter.talos_machines import KEYS
 
-CONTROL_PLANE, WORKER = "controlplane", "worker"
+CONTROL_PLANE = "controlplane"
+WORKER = "worker"
 #: How many control planes a cluster may have (design section 3).
 COUNTS = (1, 3, 5, 7)
 #: What talos_machine_approval takes of an entry, beside what names the machine.

@@ -27,6 +27,8 @@ from tests.hostile.saying import World, world
 #: A run that is over only by this has no deadline. No test waits for it when all goes well.
 NEVER = 120.0
 HANGS = ("connect-hang", "handshake-hang", "plain-drip", "call-hang", "call-half-open", "answer-hang", "answer-drip", "write-drip")
+
+
 async def whole(session: Session) -> list[bytes]:
     return [piece async for piece in session.etcd_snapshot()]
 

@@ -157,11 +157,12 @@ def decide_backup(seen: BackingUp, gates: tuple[Gate, ...] = GATES) -> Plan:
             return Plan(refusals=(Refusal(seen.target, reason, gate.message.format(which=which), gate.hint, gate.id),), warnings=store_warning(seen))
     stored = seen.stored.value if isinstance(seen.stored, Present) else ()
     name = seen.name
-    steps: list[Step] = [TakeBackup(seen.target, f"a snapshot of etcd from {source_of(seen)} to {seen.destination}", destination=seen.destination,
-                                    source=source_of(seen), name=str(name))]
+    steps: list[Step] = [TakeBackup(target=seen.target, why=f"a snapshot of etcd from {source_of(seen)} to {seen.destination}",
+                                    destination=seen.destination, source=source_of(seen), name=str(name))]
     gone = surplus((*stored, Stored(str(name), 0)), name, seen.keep)
     if gone:
-        steps.append(DeleteBackups(seen.target, f"{seen.keep} are kept: {', '.join(gone)}", destination=seen.destination, keep=seen.keep, names=gone))
+        steps.append(DeleteBackups(target=seen.target, why=f"{seen.keep} are kept: {', '.join(gone)}", destination=seen.destination, keep=seen.keep,
+                                   names=gone))
     return Plan(tuple(steps), warnings=store_warning(seen))
 
 

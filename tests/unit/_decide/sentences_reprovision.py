@@ -81,7 +81,8 @@ SENTENCES: tuple[Sentence, ...] = (
        f"{LIFE}::test_etcd_is_given_up_only_for_the_machine_that_was_named",
        f"{LIFE}::test_all_control_planes_wiped_are_never_sent_and_never_bootstrapped"),
     _s("Dialled only at addresses the machine is known at (section 6), so a twin elsewhere gets nothing and no member is removed.",
-       f"{LIFE}::test_a_twin_at_another_address_gets_nothing", f"{LAB}::test_a_twin_at_another_address_while_the_machine_is_down"),
+       f"{LIFE}::test_a_twin_at_another_address_gets_nothing",
+       "tests/scenarios/test_reconcile_wipes.py::test_a_twin_elsewhere_while_the_machine_is_down_and_the_others_go_on"),
     _s("A first reading pairs for two hours, so that an hourly pass finds its partner and a daily one does not; the labels have to be equal too, the send "
        "waits for the pair as well as the removal, and a node that gives no answer in between clears it.", "12/second-at-an-hourly-pass",
        "12/first-of-long-ago",

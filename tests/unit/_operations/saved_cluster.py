@@ -87,7 +87,7 @@ class SavedCluster(LabCluster):
     async def keys(self, name: str) -> tuple[str, dict[str, str]]:
         """The revision, and everything that is stored."""
         answer = await self.client(name).call("kv/range", {"key": EVERYTHING, "range_end": EVERYTHING}, seconds=60)
-        return answer["header"]["revision"], {item["key"]: item["value"] for item in answer.get("kvs", ())}
+        return answer["header"]["revision"], {item["key"]: item.get("value", "") for item in answer.get("kvs", ())}
 
     async def back_up(self, place: Destination, *, gate: Gate = agreed, check: bool = False, **more: object) -> Outcome:  # type: ignore[assignment]
         ports = replace(self.ports(check), holder="run-1")
