@@ -104,6 +104,7 @@ class Project:
 
     def __post_init__(self) -> None:
         self.mark = uuid.uuid4().hex
+        self.started: subprocess.Popen[str] | None = None
         self.folder.mkdir(parents=True, exist_ok=True)
         # Short, since ansible-core binds a Unix socket below it, and the path of one has at most 107 bytes.
         self.temporary = Path(tempfile.mkdtemp(prefix="ich-"))
@@ -134,8 +135,14 @@ class Project:
         (self.folder / "results.jsonl").unlink(missing_ok=True)
         program = str(Path(sys.executable).with_name("ansible-playbook"))
         with (self.folder / "output").open("w", encoding="utf-8") as output:
-            return subprocess.Popen([*self.before, program, *arguments], cwd=self.folder, env=self.variables(), text=True, start_new_session=True,
-                                    stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+            self.started = subprocess.Popen([*self.before, program, *arguments], cwd=self.folder, env=self.variables(), text=True, start_new_session=True,
+                                            stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
+        return self.started
+
+    def over(self) -> bool:
+        """Whether the run that was started last has ended, and everything of it. A process that is just becoming another program shows
+        no environment for a moment, so what /proc tells is not enough."""
+        return (self.started is None or self.started.poll() is not None) and not self.processes()
 
     def output(self) -> str:
         return (self.folder / "output").read_text(encoding="utf-8")

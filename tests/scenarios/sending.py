@@ -96,5 +96,5 @@ def received(lab: Lab) -> int:
 
 def wait_until_held(lab: Lab, project: Project) -> None:
     before = received(lab)
-    wait_for(lambda: received(lab) > before or not project.processes(), "the configuration to reach the node")
+    wait_for(lambda: received(lab) > before or project.over(), "the configuration to reach the node")
     assert received(lab) > before, project.output()
