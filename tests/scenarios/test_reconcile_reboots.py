@@ -85,7 +85,7 @@ def stopped_after_the_first(running: Kept, mark: int, plan: Any) -> None:
     wait_for(lambda: "Reboot" in running.lab.writes(since=mark, accepted_only=True) or process.poll() is not None, "the first reboot")
     os.kill(process.pid, signal.SIGTERM)
     process.wait(60)
-    wait_for(lambda: running.project.over(), "every process of the run to end")
+    wait_for(running.project.over, "every process of the run to end")
     assert running.lab.writes(since=mark) == {"Reboot": 1}, running.project.output()
     saved = json.loads(plan.read_text(encoding="utf-8"))["plans"]
     assert [len(entry["done"]) for entry in saved] == [1] and TASK in running.project.output()

@@ -110,7 +110,7 @@ def test_secrets_while_a_call_is_held_and_after_a_kill(lab: Lab, project: Projec
     assert hits(project, apart) == []
     os.kill(process.pid, ended)
     process.wait(30)
-    wait_for(lambda: project.over(), "the processes to end", 30)
+    wait_for(project.over, "the processes to end", 30)
     assert hits(project, apart) == []
 
 
