@@ -17,12 +17,12 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from .._model.approval import approval_state, status_missing, tracked_by
+from .._model.approval import approval_state
 from .._model.errors import TalosError
 from .._model.plain_files import NotPlain
 from .._model.ports import Clock, Leases
 from .._model.record_uid import record_uid, spec_hash
-from .._model.records import MACHINE, Broken, Event, JsonMap, Listing, Record, Ref, text_at
+from .._model.records import MACHINE, Broken, Event, JsonMap, Listing, Record, Ref
 from .._model.schema import SCHEMAS
 from .._model.schema_rules import Context
 from . import bundle, event_log, files, record_file, state_file
@@ -30,7 +30,7 @@ from .files import WriterLock
 from .layout import Layout, note_to_git, refuse_moved
 from .record_file import RecordFile
 from .state_file import RecordState, StateBroken
-from .written import as_status, checked
+from .written import as_status, checked, context_of, record_changed, refuse_lost_status, refuse_tracked
 from .yaml_nodes import YamlProblem
 from .yaml_splice import CannotEdit
 
@@ -218,14 +218,11 @@ class DirectoryStore:
         with self.writing():
             file, state, before = self._current(record.ref)
             if before.resource_version != record.resource_version:
-                raise _changed(before)
-            tool = tracked_by(before)
-            if tool and not override:
-                raise TalosError("RecordTracked", f"{record.kind} {record.name} is kept in step with git by {tool}, which would undo a change made here.",
-                                 "Change it in git, or set override: true.")
+                raise record_changed(before)
+            refuse_tracked(before, override)
             wanted = dataclasses.replace(before, spec=spec, labels=before.labels if labels is None else labels,
                                          annotations=before.annotations if annotations is None else annotations)
-            checked(wanted, before, self._context(before, spec))
+            checked(wanted, before, context_of(before, spec, self.list))
             content = self._edited(file, spec, labels, annotations)
             if record_file.version_of(content) == before.resource_version:
                 return before
@@ -265,12 +262,6 @@ class DirectoryStore:
                 "RecordInvalid", f"{file.record.source}, line {problem.line}: this change cannot be made without touching what stands around it "
                 "(an anchor or a merge that other places use).", "Write the value out at that place, or make the change by hand.") from None
 
-    def _context(self, before: Record, spec: JsonMap) -> Context:
-        """What the rules have to know of other records; read only when a rule may ask."""
-        if before.spec.get("secretsRef") == spec.get("secretsRef"):
-            return Context()
-        machines = self.list(MACHINE)
-        return Context(bool(machines.broken) or any(text_at(machine.spec, "clusterRef") == before.name for machine in machines.records))
 
     def patch_status(self, ref: Ref, uid: str, change: Callable[[dict[str, object]], dict[str, object]], *,
                      expect: Record | None = None) -> Record:
@@ -282,13 +273,11 @@ class DirectoryStore:
         with self.writing():
             file, state, record = self._current(ref)
             if record.uid != uid:
-                raise _changed(record)
+                raise record_changed(record)
             if expect is not None and (expect.resource_version, expect.status_version) != (record.resource_version, record.status_version):
-                raise _changed(record)
+                raise record_changed(record)
             status = change(copy.deepcopy(dict(record.status)))
-            if status_missing(record) and not status.get("recordUID"):
-                raise TalosError("StatusMissing", f"The status of the approved machine {record.name} is missing, and with it what was sent to it.",
-                                 "Bring the state folder back, or trust the machine again with talos_machine (trust: true).")
+            refuse_lost_status(record, status, "the state folder")
             new = as_status(status, uid)
             if new == record.status:
                 return record
@@ -304,7 +293,7 @@ class DirectoryStore:
         with self.writing():
             now = self._current(record.ref)[2]
             if now.resource_version != record.resource_version:
-                raise _changed(now)
+                raise record_changed(now)
             files.remove(self.layout.spec(record.kind, record.name))
             files.remove(self.layout.status(record.kind, record.name))
             self._parsed.pop(record.ref, None)
@@ -389,8 +378,3 @@ def _spec_bytes(path: Path) -> bytes | None:
 def _broken(path: Path, line: int, message: str) -> TalosError:
     where = f"{path}, line {line}" if line else str(path)
     return TalosError("RecordBroken", f"{where}: {message.rstrip('.')}.", _REPAIR)
-
-
-def _changed(record: Record) -> TalosError:
-    return TalosError("RecordChanged", f"{record.kind} {record.name} was changed since it was read "
-                                       f"({record.source}).", "Run again, so that the change is seen.")

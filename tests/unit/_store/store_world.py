@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
+import pytest
+from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import CLUSTER, MACHINE, Record
 from ansible_collections.ichor.talos.plugins.module_utils._store.directory import DirectoryStore
 from ansible_collections.ichor.talos.plugins.module_utils._store.holder_process import HolderProcess
@@ -86,3 +88,15 @@ APPROVAL = {"approvalState": "approved", "approvedBy": "ada", "approvedVia": "ad
 def snapshot(folder: Path) -> dict[str, bytes]:
     """Every file below a folder with its bytes."""
     return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file()}
+
+
+def reason(call, *arguments, **options) -> str:
+    """The reason with which a call refuses."""
+    with pytest.raises(TalosError) as caught:
+        call(*arguments, **options)
+    return caught.value.reason
+
+
+def stage(value: str):
+    """A change of a status that sets its stage."""
+    return lambda status: {**status, "stage": value}

@@ -18,22 +18,12 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.records import 
     BACKUP, CLUSTER, CONFIG_PATCH, KINDS, MACHINE, RECLAIM, Event, Record, Ref,
 )
 
-from tests.unit._store.store_world import APPROVAL, NOW, cluster, machine, made, opened, snapshot
+from tests.unit._store.store_world import APPROVAL, NOW, cluster, machine, made, opened, reason, snapshot, stage
 
 
 @pytest.fixture
 def store(tmp_path):
     return made(tmp_path / "ichor")
-
-
-def reason(call, *arguments, **options):
-    with pytest.raises(TalosError) as caught:
-        call(*arguments, **options)
-    return caught.value.reason
-
-
-def stage(value):
-    return lambda status: {**status, "stage": value}
 
 
 def test_it_is_the_port(store):

@@ -22,7 +22,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.schema_rules im
 from ansible_collections.ichor.talos.plugins.module_utils._store.kubernetes.objects import merge_patch, object_of, path_of, record_of
 from ansible_collections.ichor.talos.plugins.module_utils._store.kubernetes.opening import open_store
 
-from tests.unit._store.store_world import APPROVAL, StillClock, cluster, machine
+from tests.unit._store.store_world import APPROVAL, StillClock, cluster, machine, reason, stage
 
 
 @pytest.fixture(scope="session")
@@ -58,16 +58,6 @@ def asked(number=1, **spec):
     """A machine whose spec has these fields too; None takes one away."""
     record = machine(number)
     return replace(record, spec={name: value for name, value in {**record.spec, **spec}.items() if value is not None})
-
-
-def reason(call, *arguments, **options):
-    with pytest.raises(TalosError) as caught:
-        call(*arguments, **options)
-    return caught.value.reason
-
-
-def stage(value):
-    return lambda status: {**status, "stage": value}
 
 
 class Between:

@@ -9,11 +9,11 @@ from __future__ import annotations
 import base64
 import binascii
 
-from ..._kube.api import MERGE_PATCH, Api, ApiRefused, ApiSilent
+from ..._kube.api import MERGE_PATCH, Api, ApiRefused
 from ..._model.errors import TalosError
 from ..._model.records import JsonMap, text_at
 from .objects import FIELD_MANAGER
-from .refusals import store_error
+from .refusals import doing
 
 KEY = "secrets.yaml"
 
@@ -46,7 +46,7 @@ def write(api: Api, namespace: str, name: str, data: bytes, *, replace: bool) ->
     """Make the Secret, or with `replace` put the bundle into the one that is there. Raises `RecordExists`."""
     content = {KEY: base64.b64encode(data).decode()}
     query = {"fieldManager": FIELD_MANAGER}
-    try:
+    with doing(f"write the Secret {name}", api):
         try:
             api.request("POST", f"/api/v1/namespaces/{namespace}/secrets",
                         {"apiVersion": "v1", "kind": "Secret", "type": "Opaque", "metadata": {"name": name, "namespace": namespace}, "data": dict(content)},
@@ -58,15 +58,11 @@ def write(api: Api, namespace: str, name: str, data: bytes, *, replace: bool) ->
                 raise TalosError("RecordExists", f"There is a Secret {namespace}/{name} already.",
                                  "Choose another name for the bundle, or have it replaced.") from None
             api.request("PATCH", _path(namespace, name), {"data": dict(content)}, query=query, content_type=MERGE_PATCH)
-    except (ApiRefused, ApiSilent) as error:
-        raise store_error(error, f"write the Secret {name}", api.host) from None
 
 
 def _found(api: Api, namespace: str, name: str) -> JsonMap | None:
-    try:
+    with doing(f"read the Secret {name}", api):
         return api.get(_path(namespace, name))
-    except (ApiRefused, ApiSilent) as error:
-        raise store_error(error, f"read the Secret {name}", api.host) from None
 
 
 def _path(namespace: str, name: str) -> str:

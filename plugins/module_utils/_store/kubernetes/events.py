@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 
-from ..._kube.api import MERGE_PATCH, Api, ApiRefused, ApiSilent
+from ..._kube.api import MERGE_PATCH, Api, ApiRefused
 from ..._model.moments import moment
 from ..._model.ports import Clock
 from ..._model.records import API_VERSION, Event, Json, JsonMap, Ref, dig, list_at, text_at
 from .objects import FIELD_MANAGER
-from .refusals import store_error
+from .refusals import doing
 
 REPORTER = "ichor.talos"
 _LONGEST_MESSAGE = 1024
@@ -32,7 +32,7 @@ class KubernetesEvents:
         """Write it, or count it up where the same was told before. Raises TalosError as `store_error` says."""
         name = f"{event.ref.name[:200]}.{_digest(event)}"
         now = moment(self._clock.now())
-        try:
+        with doing(f"write an event of {event.ref.kind} {event.ref.name}", self._api):
             try:
                 self._api.request("POST", self._path, self._event(event, name, now), query={"fieldManager": FIELD_MANAGER})
             except ApiRefused as refused:
@@ -42,18 +42,14 @@ class KubernetesEvents:
                 count = dig(found, "count")
                 self._api.request("PATCH", f"{self._path}/{name}", {"count": (count if isinstance(count, int) else 1) + 1, "lastTimestamp": now},
                                   query={"fieldManager": FIELD_MANAGER}, content_type=MERGE_PATCH)
-        except (ApiRefused, ApiSilent) as error:
-            raise store_error(error, f"write an event of {event.ref.kind} {event.ref.name}", self._api.host) from None
 
     def read(self, ref: Ref | None) -> tuple[Event, ...]:
         """Events of ours that are still kept, in the order in which they were last told."""
         fields = f"reportingComponent={REPORTER}"
         if ref is not None:
             fields += f",involvedObject.kind={ref.kind},involvedObject.name={ref.name}"
-        try:
+        with doing("list events", self._api):
             answer = self._api.request("GET", self._path, query={"fieldSelector": fields})
-        except (ApiRefused, ApiSilent) as error:
-            raise store_error(error, "list events", self._api.host) from None
         items = [item for item in list_at(answer, "items") if isinstance(item, dict)]
         return tuple(_event_of(item) for item in sorted(items, key=_told))
 

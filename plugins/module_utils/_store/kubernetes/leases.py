@@ -10,7 +10,7 @@ import dataclasses
 import hashlib
 from datetime import datetime, timezone
 
-from ..._kube.api import Api, ApiRefused, ApiSilent
+from ..._kube.api import Api, ApiRefused
 from ..._model.errors import TalosError
 from ..._model.moments import seconds_of
 from ..._model.ports import Clock, LeaseView
@@ -18,7 +18,7 @@ from ..._model.records import Json, JsonMap, dig, text_at
 from ..._model.schema_formats import is_dns_1123
 from ..lease_watch import LeaseWatch, lock_held, lock_lost
 from .objects import FIELD_MANAGER
-from .refusals import store_error
+from .refusals import doing
 
 PURPOSE = "ichor.maesh.dev/purpose"
 LOCK = "ichor.maesh.dev/lock"
@@ -86,22 +86,19 @@ class KubernetesLeases:
         """Nothing to do: no place is the only one that locks."""
 
     def _found(self, name: str) -> JsonMap | None:
-        try:
+        with doing(f"read the lock {name}", self._api):
             return self._api.get(f"{self._path}/{_object_name(name)}")
-        except (ApiRefused, ApiSilent) as error:
-            raise store_error(error, f"read the lock {name}", self._api.host) from None
 
     def _written(self, method: str, name: str, body: JsonMap) -> LeaseView:
         path = self._path if method == "POST" else f"{self._path}/{_object_name(name)}"
-        try:
-            view = _view(name, self._api.request(method, path, body, query={"fieldManager": FIELD_MANAGER}))
-        except ApiRefused as refused:
-            if refused.status != 409:
-                raise store_error(refused, f"take the lock {name}", self._api.host) from None
-            now = self.read(name)
-            raise lock_held(now) if now is not None and now.holder else lock_lost(name) from None
-        except ApiSilent as silent:
-            raise store_error(silent, f"take the lock {name}", self._api.host) from None
+        with doing(f"take the lock {name}", self._api):
+            try:
+                view = _view(name, self._api.request(method, path, body, query={"fieldManager": FIELD_MANAGER}))
+            except ApiRefused as refused:
+                if refused.status != 409:
+                    raise
+                now = self.read(name)
+                raise lock_held(now) if now is not None and now.holder else lock_lost(name) from None
         if view.holder:
             self._watch.unchanged_for(view)
         return view

@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from ..._kube.access import Access, open_api
-from ..._kube.api import Api, ApiRefused, ApiSilent
+from ..._kube.api import Api, ApiRefused
 from ..._model.custom_resources import definitions
 from ..._model.errors import TalosError
 from ..._model.ports import Clock
@@ -16,7 +16,7 @@ from ..._model.schema import SCHEMAS
 from ..._model.timing import Timing
 from .leases import KubernetesLeases
 from .objects import FIELD_MANAGER
-from .refusals import store_error
+from .refusals import doing
 from .store import KubernetesStore
 
 NAMESPACE = "ichor-system"
@@ -31,7 +31,7 @@ def open_store(access: Access, namespace: str = NAMESPACE, *, clock: Clock, crea
     made, with `check` too nothing is written and the store that would be made is an empty one."""
     api = api or open_api(access)
     would_be = False
-    try:
+    with doing("look for the store", api):
         missing = _undefined(api)
         if missing and not create:
             raise TalosError("StoreMissing", f"The Kubernetes API server {api.host} does not know {', '.join(missing)}: there is no store.",
@@ -40,8 +40,6 @@ def open_store(access: Access, namespace: str = NAMESPACE, *, clock: Clock, crea
             would_be = bool(missing)
         elif create:
             install(api, namespace, clock, missing)
-    except (ApiRefused, ApiSilent) as error:
-        raise store_error(error, "look for the store", api.host) from None
     return KubernetesStore(api, namespace, clock, KubernetesLeases(api, namespace, clock, renewal=renewal), would_be=would_be)
 
 

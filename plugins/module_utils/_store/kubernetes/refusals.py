@@ -6,34 +6,46 @@
 
 from __future__ import annotations
 
-from ..._kube.api import ApiRefused, ApiSilent
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from ..._kube.api import Api, ApiRefused, ApiSilent
 from ..._model.errors import Failure, TalosError
 from ..._model.schema_rules import RULES, Immutable
 
 _IMMUTABLE = tuple(f"({rule.id})" for rule in RULES if isinstance(rule, Immutable))
 
 
-def store_error(error: ApiRefused | ApiSilent, doing: str, host: str) -> TalosError:
-    """The error of a request that was `doing` something (a verb and its object), for a person."""
+@contextmanager
+def doing(what: str, api: Api) -> Iterator[None]:
+    """Requests that are to do something (a verb and its object). Raises TalosError as `store_error` says."""
+    try:
+        yield
+    except (ApiRefused, ApiSilent) as error:
+        raise store_error(error, what, api.host) from None
+
+
+def store_error(error: ApiRefused | ApiSilent, what: str, host: str) -> TalosError:
+    """The error of a request that was to do something (a verb and its object), for a person."""
     if isinstance(error, ApiSilent):
-        return TalosError("StoreUnreachable", f"The Kubernetes API server {host} did not answer while it was to {doing}: {error.message}.",
+        return TalosError("StoreUnreachable", f"The Kubernetes API server {host} did not answer while it was to {what}: {error.message}.",
                           "Look at the API server and the way to it, then run again; what was done is seen and not repeated.",
                           failure=Failure(node=host, code="UNAVAILABLE", retryable=True))
     told = error.message.rstrip(".")
     if error.status == 401:
-        return TalosError("CredentialsInvalid", f"The Kubernetes API server {host} does not know the credential that was to {doing}.",
+        return TalosError("CredentialsInvalid", f"The Kubernetes API server {host} does not know the credential that was to {what}.",
                           "Log in again, or give another kubeconfig.", told)
     if error.status == 403:
-        return TalosError("PermissionDenied", f"The Kubernetes API server {host} does not let this account {doing}: {told}.",
+        return TalosError("PermissionDenied", f"The Kubernetes API server {host} does not let this account {what}: {told}.",
                           "Run it as an account that may, or have the role bound to this one.")
     if error.status == 404:
-        return TalosError("StoreMissing", f"The Kubernetes API server {host} has no store there, so it could not {doing}: {told}.",
+        return TalosError("StoreMissing", f"The Kubernetes API server {host} has no store there, so it could not {what}: {told}.",
                           "Install it with the playbook runner_install or with talos_cluster, or correct the namespace.")
     if error.status == 409:
-        return TalosError("RecordChanged", f"Something else changed it while this run was to {doing}.", "Run again, so that the change is seen.", told)
+        return TalosError("RecordChanged", f"Something else changed it while this run was to {what}.", "Run again, so that the change is seen.", told)
     if error.status in (400, 422):
         if any(rule in told for rule in _IMMUTABLE):
-            return TalosError("Immutable", f"The Kubernetes API server refuses to {doing}: {told}.", "Leave it as it is, or make a new record.")
-        return TalosError("RecordInvalid", f"The Kubernetes API server refuses to {doing}: {told}.", "Correct these values.")
-    return TalosError("StoreUnreachable", f"The Kubernetes API server {host} could not {doing}: {told}.", "Run again when it is well.",
+            return TalosError("Immutable", f"The Kubernetes API server refuses to {what}: {told}.", "Leave it as it is, or make a new record.")
+        return TalosError("RecordInvalid", f"The Kubernetes API server refuses to {what}: {told}.", "Correct these values.")
+    return TalosError("StoreUnreachable", f"The Kubernetes API server {host} could not {what}: {told}.", "Run again when it is well.",
                       failure=Failure(node=host, code=str(error.status), retryable=True))

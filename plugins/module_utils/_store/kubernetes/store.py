@@ -15,18 +15,18 @@ import dataclasses
 from collections.abc import Callable, Mapping
 
 from ..._kube.api import MERGE_PATCH, Api, ApiRefused, ApiSilent
-from ..._model.approval import approval_state, status_missing, tracked_by
+from ..._model.approval import approval_state
 from ..._model.errors import TalosError
 from ..._model.ports import Clock, Leases
 from ..._model.records import MACHINE, Broken, Event, Json, JsonMap, Listing, Record, Ref, list_at, text_at
 from ..._model.schema import SCHEMAS, validate
 from ..._model.schema_rules import Context
-from ..written import as_status, checked
+from ..written import as_status, checked, context_of, record_changed, refuse_lost_status, refuse_tracked
 from . import bundle
 from .events import KubernetesEvents
 from .leases import KubernetesLeases
 from .objects import FIELD_MANAGER, merge_patch, object_of, path_of, record_of
-from .refusals import store_error
+from .refusals import doing
 
 #: Objects of one answer; an API server is not asked for a thousand machines at once.
 PAGE = 500
@@ -103,15 +103,15 @@ class KubernetesStore:
     def create(self, record: Record) -> Record:
         """A new object, and its status with it. Raises `RecordExists`, `RecordInvalid`."""
         checked(record, None, Context())
-        try:
-            made = record_of(record.kind, self._api.request("POST", path_of(self.namespace, record.kind), object_of(record, self.namespace), query=_WRITING))
-        except ApiRefused as refused:
-            if refused.reason == "AlreadyExists":
+        with doing(f"create {record.kind} {record.name}", self._api):
+            try:
+                found = self._api.request("POST", path_of(self.namespace, record.kind), object_of(record, self.namespace), query=_WRITING)
+            except ApiRefused as refused:
+                if refused.reason != "AlreadyExists":
+                    raise
                 raise TalosError("RecordExists", f"{record.kind} {record.name} is there already ({self.namespace}/{record.name}).",
                                  "Choose another name, or change that record.") from None
-            raise store_error(refused, f"create {record.kind} {record.name}", self._api.host) from None
-        except ApiSilent as silent:
-            raise store_error(silent, f"create {record.kind} {record.name}", self._api.host) from None
+        made = record_of(record.kind, found)
         if record.status or approval_state(record) == "approved":
             return self._write_status(made, as_status(record.status, made.uid))
         return made
@@ -124,13 +124,10 @@ class KubernetesStore:
             if before.resource_version != record.resource_version:
                 if attempt and before.uid == record.uid and not _patch(before, _wanted(before, spec, labels, annotations)):
                     return before  # the write whose answer was lost
-                raise _changed(before)
-            tool = tracked_by(before)
-            if tool and not override:
-                raise TalosError("RecordTracked", f"{record.kind} {record.name} is kept in step with git by {tool}, which would undo a change made here.",
-                                 "Change it in git, or set override: true.")
+                raise record_changed(before)
+            refuse_tracked(before, override)
             wanted = _wanted(before, spec, labels, annotations)
-            checked(wanted, before, self._context(before, spec))
+            checked(wanted, before, context_of(before, spec, self.list))
             patch = _patch(before, wanted)
             if not patch:
                 return before
@@ -140,7 +137,7 @@ class KubernetesStore:
             written = self._patched(found, patch)
             if written is not None:
                 return record_of(record.kind, written)
-        raise _changed(record)
+        raise record_changed(record)
 
     def patch_status(self, ref: Ref, uid: str, change: Callable[[dict[str, object]], dict[str, object]], *,
                      expect: Record | None = None) -> Record:
@@ -152,26 +149,24 @@ class KubernetesStore:
         for dummy in range(TRIES):
             found, record = self._current(ref)
             if record.uid != uid:
-                raise _changed(record)
+                raise record_changed(record)
             if expect is not None and (expect.resource_version, expect.status_version) != (record.resource_version, record.status_version):
-                raise _changed(record)
+                raise record_changed(record)
             status = change(copy.deepcopy(dict(record.status)))
-            if status_missing(record) and not status.get("recordUID"):
-                raise TalosError("StatusMissing", f"The status of the approved machine {record.name} is missing, and with it what was sent to it.",
-                                 "Bring the status back, or trust the machine again with talos_machine (trust: true).")
+            refuse_lost_status(record, status, "the status")
             new = as_status(status, uid)
             if new == record.status:
                 return record
             written = self._patched(found, {"status": _status_patch(found, new)}, "status")
             if written is not None:
                 return record_of(ref.kind, written)
-        raise _changed(record)
+        raise record_changed(record)
 
     def delete(self, record: Record) -> None:
         """Remove the record that was read; its status goes with it."""
         dummy, now = self._current(record.ref)
         if now.resource_version != record.resource_version or now.uid != record.uid:
-            raise _changed(now)
+            raise record_changed(now)
         self._asked("DELETE", path_of(self.namespace, record.kind, record.name), f"delete {record.kind} {record.name}",
                     {"preconditions": {"uid": record.uid}})
 
@@ -181,10 +176,8 @@ class KubernetesStore:
     def _object(self, ref: Ref) -> JsonMap | None:
         if self._would_be:
             return None
-        try:
+        with doing(f"read {ref.kind} {ref.name}", self._api):
             return self._api.get(path_of(self.namespace, ref.kind, ref.name))
-        except (ApiRefused, ApiSilent) as error:
-            raise store_error(error, f"read {ref.kind} {ref.name}", self._api.host) from None
 
     def _current(self, ref: Ref) -> tuple[JsonMap, Record]:
         found = self._object(ref)
@@ -199,29 +192,21 @@ class KubernetesStore:
         metadata = patch.get("metadata")
         version: dict[str, Json] = {"resourceVersion": text_at(found, "metadata", "resourceVersion")}
         body: dict[str, Json] = {**patch, "metadata": {**metadata, **version} if isinstance(metadata, dict) else version}
-        try:
-            return self._api.request("PATCH", path_of(self.namespace, kind, name, part), body, query=_WRITING, content_type=MERGE_PATCH)
-        except ApiRefused as refused:
-            if refused.status == 409:
-                return None
-            raise store_error(refused, f"change {'the status of ' if part else ''}{kind} {name}", self._api.host) from None
-        except ApiSilent as silent:
-            if silent.sent:
-                return None
-            raise store_error(silent, f"change {'the status of ' if part else ''}{kind} {name}", self._api.host) from None
+        with doing(f"change {'the status of ' if part else ''}{kind} {name}", self._api):
+            try:
+                return self._api.request("PATCH", path_of(self.namespace, kind, name, part), body, query=_WRITING, content_type=MERGE_PATCH)
+            except ApiRefused as refused:
+                if refused.status != 409:
+                    raise
+            except ApiSilent as silent:
+                if not silent.sent:
+                    raise
+        return None
 
-    def _asked(self, method: str, path: str, doing: str, body: JsonMap | None = None, query: Mapping[str, str] | None = None) -> JsonMap:
-        try:
+    def _asked(self, method: str, path: str, what: str, body: JsonMap | None = None, query: Mapping[str, str] | None = None) -> JsonMap:
+        with doing(what, self._api):
             return self._api.request(method, path, body, query=query)
-        except (ApiRefused, ApiSilent) as error:
-            raise store_error(error, doing, self._api.host) from None
 
-    def _context(self, before: Record, spec: JsonMap) -> Context:
-        """What the rules have to know of other records; read only when a rule may ask."""
-        if before.spec.get("secretsRef") == spec.get("secretsRef"):
-            return Context()
-        machines = self.list(MACHINE)
-        return Context(bool(machines.broken) or any(text_at(machine.spec, "clusterRef") == before.name for machine in machines.records))
 
     # Events and secrets.
 
@@ -267,8 +252,3 @@ def _status_patch(found: JsonMap, new: JsonMap) -> dict[str, Json]:
     """From what stands there, also where that is another record's status."""
     old = found.get("status")
     return merge_patch(old if isinstance(old, dict) else {}, new)
-
-
-def _changed(record: Record) -> TalosError:
-    return TalosError("RecordChanged", f"{record.kind} {record.name} was changed since it was read ({record.source}).",
-                      "Run again, so that the change is seen.")
