@@ -255,18 +255,17 @@ class _Run:
         from .run_store import RunStore
 
         if kind == "kubernetes":
+            setting = replace(setting, store_kind=kind)
             place = "kubernetes " + json.dumps([options.text(name) for name in ("store_kubeconfig", "store_context", "store_namespace")])
-            overlay = Overlay(hello.overlay, place) if module.check_mode and hello.overlay else None
-            setting = replace(setting, store_kind=kind, would_exist=overlay is not None and not overlay.empty)
-            return setting, RunStore(open_store(setting), self.redactor, check=module.check_mode, overlay=overlay), overlay
-        path = options.text("store_path") or hello.store_path
-        if not path:
-            raise TalosError("InvalidInput", "There is no store_path, and no playbook beside which the store would be.",
-                             "Set store_path, or ICHOR_STORE_PATH, to the folder of the records.")
-        path = os.path.abspath(path)
-        overlay = Overlay(hello.overlay, path) if module.check_mode and hello.overlay else None
-        setting = replace(setting, store_kind=kind, store_path=path, state_path=options.text("state_path"),
-                          would_exist=overlay is not None and not overlay.empty)
+        else:
+            place = options.text("store_path") or hello.store_path
+            if not place:
+                raise TalosError("InvalidInput", "There is no store_path, and no playbook beside which the store would be.",
+                                 "Set store_path, or ICHOR_STORE_PATH, to the folder of the records.")
+            place = os.path.abspath(place)
+            setting = replace(setting, store_kind=kind, store_path=place, state_path=options.text("state_path"))
+        overlay = Overlay(hello.overlay, place) if module.check_mode and hello.overlay else None
+        setting = replace(setting, would_exist=overlay is not None and not overlay.empty)
         return setting, RunStore(open_store(setting), self.redactor, check=module.check_mode, overlay=overlay), overlay
 
     def _saved(self, options: Options, setting: Setting) -> list[SavedPlan] | None:

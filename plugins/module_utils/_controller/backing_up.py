@@ -12,12 +12,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .._decide.backup import is_due, seconds_until_due, with_told
+from .._decide.backup import is_due, seconds_until_due
 from .._model.errors import TalosError
 from .._model.outcome import MachineRow, Outcome
 from .._model.plan import Plan, Refusal, Target
 from .._model.ports import Gate
-from .._model.records import BACKUP, CLUSTER, Record, text_at
+from .._model.records import BACKUP, CLUSTER, text_at
 from .._operations import etcd_backup
 from .._operations.provisioning_reads import Surroundings
 from .._operations.record_reads import need_store
@@ -49,7 +49,8 @@ async def look(around: Surroundings, name: str) -> Round:
             Target(kind=BACKUP, name=record.name, cluster=cluster, uid=record.uid), "RecordInvalid", f"The schedule of {record.name} is none: {error}.",
             "Give five fields, in UTC.", "3/backup-schedule"),)), around.timing.discovery)
     if not due:
-        _tell(around, record, store.get(CLUSTER, cluster))
+        # A store that has left the cluster, or came into it, is told without waiting for the next backup.
+        etcd_backup.tell(around.ports, record, store.get(CLUSTER, cluster), None)
         return _round(around, name, cluster, Plan(), min(left if left is not None else around.timing.discovery, around.timing.discovery))
     plans: list[Plan] = []
 
@@ -81,12 +82,6 @@ async def _run(around: Surroundings, record: str, gate: Gate) -> Outcome:
     request = etcd_backup.Request(backup=record, scheduled=True, timing=around.timing, allow_loopback=around.allow_loopback)
     return await etcd_backup.run(request, around.ports, gate)
 
-
-def _tell(around: Surroundings, record: Record, cluster: Record | None) -> None:
-    """A store that has left the cluster, or came into it, is told without waiting for the next backup."""
-    now = around.ports.clock.now()
-    if not around.ports.check and with_told(dict(record.status), record, cluster, None, now) != dict(record.status):
-        need_store(around.ports).patch_status(record.ref, record.uid, lambda status: with_told(status, record, cluster, None, now))
 
 
 def _round(around: Surroundings, name: str, cluster: str, plan: Plan, after: float) -> Round:

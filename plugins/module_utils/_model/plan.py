@@ -13,7 +13,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import ClassVar
 
 from .errors import ALL_REASONS
@@ -172,6 +172,12 @@ class Plan:
     @property
     def changed(self) -> bool:
         return bool(self.steps)
+
+    def refused(self, refusal: Refusal | None) -> Plan:
+        """This plan with what refused it while it was carried out; once, and None adds nothing."""
+        if refusal is None or refusal in self.refusals:
+            return self
+        return replace(self, refusals=(*self.refusals, refusal))
 
     def __add__(self, other: Plan) -> Plan:
         return Plan(self.steps + other.steps, self.refusals + other.refusals,

@@ -267,8 +267,7 @@ def _waiting_for(plan: Plan) -> tuple[str, ...]:
 def _outcome(request: Request, plan: Plan, result: _Result, would_be: Record | None, verdict: Verdict | None = None) -> Outcome:
     refusal = result.refused.refusal if result.refused is not None else None
     verdict = result.found or verdict
-    if refusal is not None and refusal not in plan.refusals:
-        plan = replace(plan, refusals=plan.refusals + (refusal,))
+    plan = plan.refused(refusal)
     message = verdict.message if isinstance(verdict, Done) else f"etcd was bootstrapped on {request.machine}." if result.done else ""
     told = f"{refusal.message} {refusal.hint}".strip() if refusal else message
     row = MachineRow(request.machine, request.cluster, "", False, refusal.reason if refusal else "", told, result.done)

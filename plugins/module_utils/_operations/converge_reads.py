@@ -31,6 +31,7 @@ from .._model.outcome import Difference
 from .._model.ports import Session
 from .._model.records import text_at
 from .config_shown import change_lines, shown_differences
+from .in_thread import in_thread
 from .life_reads import static_endpoints, unknown
 from .node_reads import read_members
 from .provisioning_reads import Surroundings
@@ -134,7 +135,7 @@ async def _at_its_addresses(around: Surroundings, looked: Looked, endpoint: Endp
     if _is_own(looked, first):
         return _with(around, looked, first)
     known = static_endpoints(looked.view.machine, endpoint.port)
-    place = await asyncio.to_thread(_kubernetes, around, looked) if around.ports.whereabouts is not None else Absent()
+    place = await in_thread(lambda: _kubernetes(around, looked)) if around.ports.whereabouts is not None else Absent()
     told = told_at(looked.view.machine, place)
     for other in dict.fromkeys((*known, *(told if may_be_dialled(looked.view.machine, place) else ()))):
         if other != endpoint:

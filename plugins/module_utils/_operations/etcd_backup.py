@@ -77,12 +77,12 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     seen = await _observe(request, ports)
     plan = decide_backup(seen.observation)
     granted = gate(plan)
-    _tell(ports, seen.observation, plan.refusals[0] if plan.refusals else None)
+    tell(ports, seen.observation.record, seen.observation.cluster, plan.refusals[0] if plan.refusals else None)
     done = _Done()
     if any(isinstance(step, TakeBackup) for step in granted.steps) and seen.archive is not None:
         await _act(request, ports, seen, seen.archive, granted, done)
         if done.error is not None:
-            _tell(ports, seen.observation, _failure(seen.observation, done.error))
+            tell(ports, seen.observation.record, seen.observation.cluster, _failure(seen.observation, done.error))
     return _outcome(seen.observation, plan, done)
 
 
@@ -229,14 +229,13 @@ def _write(ports: Ports, seen: BackingUp, done: _Done) -> None:
         with_backup(status, taken, done.deleted), record, seen.cluster, None, now, done=True))
 
 
-def _tell(ports: Ports, seen: BackingUp, refusal: Refusal | None) -> None:
-    """The record's conditions as they are before anything is taken."""
-    record = seen.record
+def tell(ports: Ports, record: Record | None, cluster: Record | None, refusal: Refusal | None) -> None:
+    """The record's conditions as they are before anything is taken; nothing is written where they say so already."""
     if ports.store is None or record is None or ports.check:
         return
     now = ports.clock.now()
-    if with_told(dict(record.status), record, seen.cluster, refusal, now) != dict(record.status):
-        ports.store.patch_status(record.ref, record.uid, lambda status: with_told(status, record, seen.cluster, refusal, now))
+    if with_told(dict(record.status), record, cluster, refusal, now) != dict(record.status):
+        ports.store.patch_status(record.ref, record.uid, lambda status: with_told(status, record, cluster, refusal, now))
 
 
 def _failure(seen: BackingUp, error: TalosError) -> Refusal:

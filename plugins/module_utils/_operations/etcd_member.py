@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 
-from .._decide.approved import approved_control_planes, in_cluster
+from .._decide.approved import in_cluster
 from .._decide.etcd_member import MemberSeen, Verdict, decide_member, listed_member, owner
 from .._decide.etcd_words import RemoveEtcdMember
 from .._decide.hostnames import host_of
-from .._model.approval import was_sent
 from .._model.dialling import dial_rules
 from .._model.errors import LOCK_REASONS, TalosError
 from .._model.machine import dial_endpoint
@@ -23,13 +22,13 @@ from .._model.observed import Absent, Present, Unknown
 from .._model.outcome import Outcome
 from .._model.plan import Plan, Refusal, Target
 from .._model.ports import Gate, Ports
-from .._model.records import CLUSTER, MACHINE, Event, Record, Ref
+from .._model.records import CLUSTER, MACHINE, Event, Ref
 from .._model.timing import Timing
 from .dead_member import Look, remove_member
 from .etcd_reads import read_view
 from .lease import held
 from .member_reads import look_at_member
-from .record_reads import credentials_for
+from .record_reads import credentials_for, sent_control_planes
 
 
 @dataclass(frozen=True)
@@ -73,7 +72,7 @@ async def observe(request: Request, ports: Ports) -> MemberSeen:
     if not isinstance(credentials, Present):
         return replace(seen, etcd=Unknown("SecretsUnavailable", credentials.message if isinstance(credentials, Unknown) else "there are no credentials"))
     rules = dial_rules(cluster.spec, request.allow_loopback)
-    endpoints = _endpoints(machines)
+    endpoints = sent_control_planes(machines)
     seen = replace(seen, etcd=await read_view(ports, endpoints, credentials.value, None, None))
     member = listed_member(seen)
     if member is None or not isinstance(seen.etcd, Present):
@@ -84,16 +83,6 @@ async def observe(request: Request, ports: Ports) -> MemberSeen:
     places = dict.fromkeys([*([home] if home is not None else []), *(Endpoint(host, port) for url in member.peer_urls if (host := host_of(url)))])
     return replace(seen, look=await look_at_member(ports, tuple(places), seen.etcd.value.through, credentials.value, rules, Absent("no Kubernetes")))
 
-
-def _endpoints(machines: tuple[Record, ...]) -> tuple[Endpoint, ...]:
-    found = []
-    for machine in approved_control_planes(machines):
-        if was_sent(machine):
-            try:
-                found.append(dial_endpoint(machine))
-            except TalosError:
-                continue
-    return tuple(found)
 
 
 async def _act(request: Request, ports: Ports, seen: MemberSeen, verdict: Verdict, step: RemoveEtcdMember) -> Outcome:
@@ -125,8 +114,7 @@ async def _act(request: Request, ports: Ports, seen: MemberSeen, verdict: Verdic
 
 def _outcome(plan: Plan, refusal: Refusal | None, *, message: str = "", executed: tuple[str, ...] = (), events: tuple[Event, ...] = (),
              error: TalosError | None = None, step: str = "") -> Outcome:
-    if refusal is not None and refusal not in plan.refusals:
-        plan = replace(plan, refusals=(*plan.refusals, refusal))
+    plan = plan.refused(refusal)
     told = f"{refusal.message} {refusal.hint}".strip() if refusal is not None else message
     return Outcome(plan=plan, executed=executed, events=events, refused=refusal is not None, reason=refusal.reason if refusal is not None else "", message=told,
                    failure=replace(error.failure, step=step) if error is not None else None)

@@ -336,8 +336,7 @@ def _would_be(ports: Ports, seen: Restoring, verdict: Verdict) -> Record | None:
 
 def _outcome(request: Request, plan: Plan, executed: tuple[str, ...], refusal: Refusal | None, would_be: Record | None = None,
              error: TalosError | None = None, message: str = "") -> Outcome:
-    if refusal is not None and refusal not in plan.refusals:
-        plan = replace(plan, refusals=(*plan.refusals, refusal))
+    plan = plan.refused(refusal)
     restored = next((step for step in plan.steps if isinstance(step, RestoreEtcd)), None)
     done = restored is not None and restored.id in executed
     if done and restored is not None:

@@ -230,8 +230,7 @@ def _event(ports: Ports, seen: Leaving, done: _Run, message: str) -> None:
 
 def _outcome(request: Request, verdict: Verdict, seen: Leaving | None, done: _Run, *, check: bool = False) -> Outcome:
     plan, refusal = verdict.plan, done.refusal
-    if refusal is not None and refusal not in plan.refusals:
-        plan = replace(plan, refusals=(*plan.refusals, refusal))
+    plan = plan.refused(refusal)
     told = f"{refusal.message} {refusal.hint}".strip() if refusal is not None else done.message or verdict.done
     cluster = seen.target.cluster if seen is not None else ""
     row = MachineRow(request.machine, cluster, "", False, refusal.reason if refusal is not None else "", told, bool(verdict.plan.steps))

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 
-from .._decide.approved import in_cluster, is_approved, is_control_plane
+from .._decide.approved import approved_control_planes, in_cluster
 from .._model.approval import was_sent
 from .._model.credentials import Credentials
 from .._model.dialling import dial_rules
@@ -94,11 +94,16 @@ def address_of(view: MachineView, allow_loopback: bool) -> Observed[Endpoint]:
 
 def other_control_planes(view: MachineView) -> tuple[Endpoint, ...]:
     """Where the cluster's other control planes that were sent a configuration are dialled."""
+    return sent_control_planes(other for other in view.siblings if other.name != view.machine.name)
+
+
+def sent_control_planes(machines: Iterable[Record]) -> tuple[Endpoint, ...]:
+    """Where those of these machines are dialled that are approved control planes and were sent a configuration."""
     found: list[Endpoint] = []
-    for other in view.siblings:
-        if other.name != view.machine.name and is_approved(other) and is_control_plane(other) and was_sent(other):
+    for machine in approved_control_planes(machines):
+        if was_sent(machine):
             with suppress(TalosError):
-                found.append(dial_endpoint(other))
+                found.append(dial_endpoint(machine))
     return tuple(found)
 
 
