@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from tests.unit._decide.proofs import is_there
 from tests.unit._decide.rows_removal import REMOVAL
 from tests.unit._decide.rows_reprovision import REPROVISION
 from tests.unit._decide.sentences_removal import ELSEWHERE, REST, SENTENCES
@@ -33,15 +34,6 @@ def rest_of(sentences: tuple[Sentence, ...]) -> str:
     return text.strip()
 
 
-def is_there(shown: str) -> bool:
-    """Whether the row, or the test in its file, exists."""
-    path, separator, name = shown.partition("::")
-    if not path.startswith("tests/"):
-        return shown in ROWS
-    file = ROOT / path
-    return file.is_file() and (not separator or f"def {name}(" in file.read_text(encoding="utf-8"))
-
-
 def test_no_sentence_is_left_out() -> None:
     assert re.sub(r"\s+", " ", rest_of(SENTENCES)) == ""
 
@@ -51,7 +43,7 @@ def test_a_sentence_that_is_taken_out_is_missed() -> None:
 
 
 def test_everything_that_is_named_is_there() -> None:
-    assert [(entry.quote[:40], shown) for entry in SENTENCES for shown in entry.shown if not is_there(shown)] == []
+    assert [(entry.quote[:40], shown) for entry in SENTENCES for shown in entry.shown if not is_there(shown, ROWS)] == []
 
 
 def test_every_row_stands_for_a_sentence() -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from tests.unit._decide.proofs import is_there
 from tests.unit._decide.rows_provisioning import PROVISIONING
 from tests.unit._decide.rows_reprovision import REPROVISION
 from tests.unit._decide.sentences_reprovision import REST, SENTENCES
@@ -32,15 +33,6 @@ def rest_of(sentences: tuple[Sentence, ...]) -> str:
     return re.sub(r"[\s-]+", " ", text).strip()
 
 
-def is_there(shown: str) -> bool:
-    """Whether the row, or the test in its file, exists."""
-    path, separator, name = shown.partition("::")
-    if not path.startswith("tests/"):
-        return shown in ROWS
-    file = ROOT / path
-    return file.is_file() and (not separator or f"def {name}(" in file.read_text(encoding="utf-8"))
-
-
 def test_every_quote_stands_in_the_section() -> None:
     assert [quote for quote in (*(entry.quote for entry in SENTENCES), *REST) if quote not in section()] == []
 
@@ -54,7 +46,7 @@ def test_a_sentence_that_is_taken_out_is_missed() -> None:
 
 
 def test_everything_that_is_named_is_there() -> None:
-    assert [(entry.quote[:40], shown) for entry in SENTENCES for shown in entry.shown if not is_there(shown)] == []
+    assert [(entry.quote[:40], shown) for entry in SENTENCES for shown in entry.shown if not is_there(shown, ROWS)] == []
     assert all(entry.shown for entry in SENTENCES)
 
 

@@ -10,6 +10,7 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.unit._decide.proofs import is_there
 from tests.unit._decide.rows_bootstrap import CASES
 from tests.unit._decide.rows_following import LOOKS
 from tests.unit._decide.rows_lock import LOCKS
@@ -35,15 +36,6 @@ def rest_of(number: int, sentences: tuple[Sentence, ...]) -> str:
     return re.sub(r"\s+", " ", re.sub(r"(?m)^ *[0-9]+\. ", " ", text)).strip()
 
 
-def is_there(shown: str) -> bool:
-    """Whether the row, or the test in its file, exists."""
-    path, separator, name = shown.partition("::")
-    if not path.startswith("tests/"):
-        return shown in ROWS
-    file = ROOT / path
-    return file.is_file() and (not separator or f"def {name}(" in file.read_text(encoding="utf-8"))
-
-
 def test_every_quote_stands_in_its_section() -> None:
     assert [entry.quote for entry in SENTENCES if entry.quote not in section(entry.section)] == []
     assert [quote for number, quote in REST if quote not in section(number)] == []
@@ -59,7 +51,7 @@ def test_a_sentence_that_is_taken_out_is_missed() -> None:
 
 
 def test_everything_that_is_named_is_there() -> None:
-    assert [(entry.quote[:40], shown) for entry in SENTENCES for shown in entry.shown if not is_there(shown)] == []
+    assert [(entry.quote[:40], shown) for entry in SENTENCES for shown in entry.shown if not is_there(shown, ROWS)] == []
     assert all(entry.shown for entry in SENTENCES)
 
 
