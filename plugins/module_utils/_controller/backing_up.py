@@ -83,6 +83,5 @@ async def _run(around: Surroundings, record: str, gate: Gate) -> Outcome:
     return await etcd_backup.run(request, around.ports, gate)
 
 
-
 def _round(around: Surroundings, name: str, cluster: str, plan: Plan, after: float) -> Round:
     return Round(name, cluster, plan, MachineRow(name, cluster), after, not plan.steps, held=bool(plan.refusals))

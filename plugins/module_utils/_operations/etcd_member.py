@@ -84,7 +84,6 @@ async def observe(request: Request, ports: Ports) -> MemberSeen:
     return replace(seen, look=await look_at_member(ports, tuple(places), seen.etcd.value.through, credentials.value, rules, Absent("no Kubernetes")))
 
 
-
 async def _act(request: Request, ports: Ports, seen: MemberSeen, verdict: Verdict, step: RemoveEtcdMember) -> Outcome:
     async def look() -> Look:
         latest = await observe(request, ports)

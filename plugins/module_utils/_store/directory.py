@@ -262,7 +262,6 @@ class DirectoryStore:
                 "RecordInvalid", f"{file.record.source}, line {problem.line}: this change cannot be made without touching what stands around it "
                 "(an anchor or a merge that other places use).", "Write the value out at that place, or make the change by hand.") from None
 
-
     def patch_status(self, ref: Ref, uid: str, change: Callable[[dict[str, object]], dict[str, object]], *,
                      expect: Record | None = None) -> Record:
         """Change the status of the record with that uid, as it is now.

@@ -207,7 +207,6 @@ class KubernetesStore:
         with doing(what, self._api):
             return self._api.request(method, path, body, query=query)
 
-
     # Events and secrets.
 
     def record_event(self, event: Event) -> None:
