@@ -54,14 +54,14 @@ def payloads() -> Path:
 class Task:
     """One result. `how` is ok, failed, skipped, item or item-failed, or play for the beginning of one.
 
-    `at`: when it came, in seconds since the epoch. `files`: a hash of the store's files then, where RECORD_STORE names the store.
+    `at`: when it came, in seconds since the epoch. `files`: the store's files then by name, where RECORD_STORE names the store.
     """
 
     name: str
     how: str
     result: dict[str, Any]
     at: float = 0.0
-    files: str = ""
+    files: dict[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ before, in and after each of them is told apart by the time of the lab's log and
 
 from __future__ import annotations
 
+import difflib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -31,10 +32,10 @@ CHECK, RUN = True, False
 
 @dataclass(frozen=True)
 class Played:
-    """One play of the role. `files`: hashes of the store's files before and after. `calls`: (node, method) of what nodes accepted."""
+    """One play of the role. `files`: the store's files before and after. `calls`: (node, method) of what nodes accepted."""
 
     result: dict[str, Any]
-    files: tuple[str, str]
+    files: tuple[dict[str, str], dict[str, str]]
     calls: list[tuple[str, str]]
     #: Writing calls of any outcome.
     tried: int
@@ -53,9 +54,16 @@ class Played:
         return [step["id"] for step in self.result["plan"]]
 
     @property
+    def written(self) -> list[str]:
+        """What changed in the store's files, as differences of their lines."""
+        before, after = self.files
+        return [line for name in sorted({*before, *after}) if before.get(name) != after.get(name)
+                for line in difflib.unified_diff(before.get(name, "").splitlines(), after.get(name, "").splitlines(), name, name, n=0, lineterm="")]
+
+    @property
     def untouched(self) -> bool:
         """Neither a node nor a file was written to."""
-        return not self.tried and self.files[0] == self.files[1]
+        return not self.tried and not self.written
 
     def row(self, name: str) -> dict[str, Any]:
         return dict(next(row for row in self.result["machines"] if row["name"] == name))
@@ -110,7 +118,7 @@ class Kept:
             tried = [entry for entry in entries if start.at <= entry["time"] < until]
             calls = [(entry["node"], str(entry["rpc"]).rpartition("/")[2]) for entry in tried if entry.get("code") == "OK"]
             found.append(Played(end.result, (start.files, end.files), calls, len(tried)))
-            assert not check or found[-1].untouched, f"a check run wrote {tried} {run.output}"
+            assert not check or found[-1].untouched, f"a check run wrote {tried} {found[-1].written} {run.output}"
         return found
 
     def _writes(self, mark: int) -> list[dict[str, Any]]:
@@ -130,7 +138,7 @@ class Kept:
         assert run.ids == check.ids and not run.later, output
         self.carried_out(run.calls, *wanted)
         for one in again:
-            assert (one.steps, one.later, one.result["changed"], one.untouched) == ([], [], False, True), output
+            assert (one.steps, one.later, one.result["changed"], one.untouched) == ([], [], False, True), f"{one.written} {output}"
         return Life(check, run, (again[0], again[1]), mark, output)
 
     def carried_out(self, calls: list[tuple[str, str]], *wanted: tuple[str, str]) -> None:

@@ -205,6 +205,13 @@ class Nodes:
             raise TalosError("UnknownAuthority", f"{endpoint} shows a certificate of another authority.", "Check the talosconfig.")
         yield Session(node, certificate("running", node.common_name), False)
 
+    @property
+    def written(self) -> bool:
+        return False
+
+    def end_writes(self) -> None:
+        return None
+
     async def close(self) -> None:
         return None
 

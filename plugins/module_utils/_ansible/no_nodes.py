@@ -30,6 +30,14 @@ class NoNodes:
     def authenticated(self, endpoint: Endpoint, credentials: Credentials) -> AbstractAsyncContextManager[Session]:
         _fault()
 
+    @property
+    def written(self) -> bool:
+        """Nothing was."""
+        return False
+
+    def end_writes(self) -> None:
+        """There are none."""
+
     async def close(self) -> None:
         """Nothing is open."""
 

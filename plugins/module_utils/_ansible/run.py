@@ -153,6 +153,7 @@ class _Run:
         self._channel: Channel | None = None
         self._gate: RunGate | None = None
         self._store: RunStore | None = None
+        self._nodes: Nodes = NoNodes()
 
     def close(self) -> None:
         if self._channel is not None:
@@ -207,7 +208,7 @@ class _Run:
     def _failed(self, error: TalosError) -> Result:
         from .result import of_error
 
-        return of_error(error, self._plans, changed=self._store is not None and self._store.wrote)
+        return of_error(error, self._plans, changed=self._nodes.written or self._store is not None and self._store.wrote)
 
     @property
     def _plans(self) -> list[Plan]:
@@ -298,7 +299,7 @@ class _Run:
     async def _perform(self, request: R, operation: Callable[[R, Ports, Gate], Awaitable[Outcome]], setting: Setting,
                        open_nodes: OpenNodes | None, store: RunStore | None, source: CredentialsSource, hello: Hello, gate: Gate) -> Outcome:
         self._stop.attach()
-        nodes = open_nodes(setting, store) if open_nodes is not None else NoNodes()
+        nodes = self._nodes = open_nodes(setting, store) if open_nodes is not None else NoNodes()
         ports = Ports(nodes=nodes, store=store, clock=self._clock, progress=self.show, check=setting.check,
                       actor=_actor(hello, store), holder=_holder(), credentials=source,
                       recorded=store.recorded if store is not None and setting.check else None,

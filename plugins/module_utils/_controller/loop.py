@@ -40,6 +40,8 @@ from .world import World
 LOOKS, ACTS = 256, 64
 #: How long steps that are under way may take once the time of the run is over, beyond the deadline of a send; in seconds.
 _GRACE = 30.0
+#: How long steps under way may take once the run was told to stop, in seconds.
+_STOPPING = 1.5
 #: Nothing is due more exactly than this, in seconds.
 _TICK = 0.001
 
@@ -252,17 +254,26 @@ class Loop:
         acting = [self._busy[name] for name in self._acting if name in self._busy]
         if acting and end == TIME:
             self.teller.line(f"the time is over; {len(acting)} step{' is' if len(acting) == 1 else 's are'} still under way")
-            timer = asyncio.ensure_future(self._clock.sleep(self._request.timing.apply + _GRACE))
-            ended = asyncio.ensure_future(asyncio.wait(acting))
-            try:
-                await asyncio.wait({timer, ended}, return_when=asyncio.FIRST_COMPLETED)
-            finally:
-                timer.cancel()
-                ended.cancel()
+            await self._wait(acting, self._request.timing.apply + _GRACE)
         await self._stop()
         self._land()
 
+    async def _wait(self, acting: list[asyncio.Task[None]], seconds: float) -> None:
+        """Until these tasks are over, or that long."""
+        if not acting:
+            return
+        timer = asyncio.ensure_future(self._clock.sleep(seconds))
+        ended = asyncio.ensure_future(asyncio.wait(acting))
+        try:
+            await asyncio.wait({timer, ended}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            timer.cancel()
+            ended.cancel()
+
     async def _stop(self) -> None:
+        """Looks are given up. A step that was sent is seen through for a moment, so that it counts as done; nothing more is sent."""
+        self._ports.nodes.end_writes()
+        await self._wait([self._busy[name] for name in self._acting if name in self._busy], _STOPPING)
         tasks = list(self._busy.values())
         for task in tasks:
             task.cancel()

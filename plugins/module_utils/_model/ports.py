@@ -135,6 +135,13 @@ class Nodes(Protocol):
 
     def authenticated(self, endpoint: Endpoint, credentials: Credentials) -> AbstractAsyncContextManager[Session]: ...
 
+    @property
+    def written(self) -> bool:
+        """Whether a node accepted a write."""
+
+    def end_writes(self) -> None:
+        """From now on a write that was not begun ends its task as cancelled; those under way go on (section 18)."""
+
     async def close(self) -> None: ...
 
 

@@ -18,6 +18,7 @@ from .bridge import Bridge, grpc
 from .calls import Call
 from .failures import failed
 from .messages import Method, method
+from .writes import Writes
 
 try:
     from google.protobuf.message import DecodeError
@@ -45,11 +46,12 @@ _TOO_LARGE = ("Received message larger than max", "received metadata size exceed
 class Caller:
     """Calls over one bridge. `check` is check mode: a write then is a bug and raises CheckModeWrite."""
 
-    def __init__(self, bridge: Bridge, *, check: bool, timing: Timing, answer_limit: int) -> None:
+    def __init__(self, bridge: Bridge, *, check: bool, timing: Timing, answer_limit: int, writes: Writes) -> None:
         self._bridge = bridge
         self._check = check
         self._timing = timing
         self._answer_limit = answer_limit
+        self._writes = writes
 
     @property
     def node(self) -> Endpoint:
@@ -65,6 +67,10 @@ class Caller:
         """
         if call.write and self._check:
             raise CheckModeWrite(f"{call.rpc} would be sent in check mode")
+        sending = self._send(call, request, parts, node)
+        return await (self._writes.whole(sending) if call.write else sending)
+
+    async def _send(self, call: Call, request: Any, parts: Iterable[Any], node: str) -> list[Any]:
         upstream = self._bridge.upstream
         if upstream.gone:
             raise self._lost(call, upstream.error, "NOT_SENT")

@@ -19,6 +19,7 @@ from .._model.timing import Timing
 from .open_files import raise_limit
 from .resolve import Resolver
 from .scan import scan
+from .writes import Writes
 
 if TYPE_CHECKING:
     from .sessions import Sessions
@@ -36,6 +37,7 @@ class TalosNodes:
         self._timing = timing
         self._resolver = Resolver(rules)
         self._made: Sessions | None = None
+        self._writes = Writes()
         raise_limit()
 
     @property
@@ -60,6 +62,15 @@ class TalosNodes:
     def scan(self, targets: Sequence[Endpoint], *, rate: float, unresolved: int, timeout: float) -> AsyncIterator[Probe]:
         return scan(targets, self._resolver, self._handshakes, rate=rate, unresolved=unresolved, timeout=timeout)
 
+    @property
+    def written(self) -> bool:
+        """Whether a node accepted a write."""
+        return self._writes.accepted
+
+    def end_writes(self) -> None:
+        """No write begins from now on; those under way go on."""
+        self._writes.end()
+
     async def close(self) -> None:
         """Close whatever is still open."""
         if self._made is not None:
@@ -74,7 +85,7 @@ class TalosNodes:
     def _sessions(self) -> Sessions:
         """Made, and its libraries imported, when something has answered: no deadline of a node runs meanwhile."""
         if self._made is None:
-            self._made = _sessions_class()(self._resolver, check=self._check, timing=self._timing)
+            self._made = _sessions_class()(self._resolver, check=self._check, timing=self._timing, writes=self._writes)
         return self._made
 
 

@@ -28,15 +28,17 @@ from .dial import Accept, dial
 from .failures import failed, pin_mismatch
 from .resolve import Resolver
 from .session import NodeSession
+from .writes import Writes
 
 
 class Sessions:
     """All that is open with nodes. Use it inside one event loop; `close` it."""
 
-    def __init__(self, resolver: Resolver, *, check: bool, timing: Timing) -> None:
+    def __init__(self, resolver: Resolver, *, check: bool, timing: Timing, writes: Writes) -> None:
         self._resolver = resolver
         self._check = check
         self._timing = timing
+        self._writes = writes
         self._maintenance = maintenance_context()
         self._authenticated: dict[Credentials, ssl.SSLContext] = {}
         self._open: set[Bridge] = set()
@@ -87,7 +89,7 @@ class Sessions:
             await bridge.open(answer_limit)
             if upstream.certificate is None:
                 raise failed("NotTalos", endpoint)
-            caller = Caller(bridge, check=self._check, timing=self._timing, answer_limit=answer_limit)
+            caller = Caller(bridge, check=self._check, timing=self._timing, answer_limit=answer_limit, writes=self._writes)
             yield NodeSession(caller, upstream.certificate, maintenance)
         finally:
             self._open.discard(bridge)

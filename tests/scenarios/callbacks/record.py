@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
 import time
@@ -20,18 +19,15 @@ type: notification
 short_description: Results as lines of JSON
 description:
   - Appends one line a result to the file that the variable RECORD_FILE names, with the time.
-  - Where RECORD_STORE names a folder, the line has a hash of its files too, and each play begins with a line of its own.
+  - Where RECORD_STORE names a folder, the line has the text of its files too, and each play begins with a line of its own.
 requirements: []
 """
 
 
-def files_hash(folder):
-    """Of every file below a folder but the lock's, which every reader touches."""
-    digest = hashlib.sha256()
-    for path in sorted(folder.rglob("*")):
-        if path.is_file() and path.name != "lock":
-            digest.update(f"{path.relative_to(folder)}\0".encode() + path.read_bytes())
-    return digest.hexdigest()
+def texts(folder):
+    """Every file below a folder but the lock's, which every reader touches."""
+    return {str(path.relative_to(folder)): path.read_text(encoding="utf-8", errors="surrogateescape")
+            for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "lock"}
 
 
 class CallbackModule(CallbackBase):
@@ -47,7 +43,7 @@ class CallbackModule(CallbackBase):
 
     def _write(self, task, how, content):
         store = os.environ.get("RECORD_STORE")
-        line = {"task": task, "how": how, "result": content, "at": time.time(), "files": files_hash(Path(store)) if store else ""}
+        line = {"task": task, "how": how, "result": content, "at": time.time(), "files": texts(Path(store)) if store else {}}
         with open(os.environ["RECORD_FILE"], "a", encoding="utf-8") as stream:
             stream.write(json.dumps(line, default=str) + "\n")
 

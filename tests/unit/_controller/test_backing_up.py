@@ -34,6 +34,9 @@ class Busy(Node):
     def maintenance(self, endpoint: object, pin: str = "") -> object:
         raise TalosError("TimedOut", "no answer")
 
+    def end_writes(self) -> None:
+        return None
+
 
 def controlled(store: Any, clock: Any, node: Node, *, check: bool = False, **more: Any) -> Outcome:
     request = Request(**{"passes": 1, "discover": False, **more})

@@ -261,6 +261,22 @@ def test_told_to_stop_it_ends_with_every_record_consistent(at: str) -> None:
     assert sorted(fleet.accepted) == ["cp-1", "w-2"], "each was accepted once, whatever was under way"
 
 
+@pytest.mark.parametrize("at", ["lease prod", "apply cp-1", "apply answered cp-1", "apply w-2", "apply answered w-2"])
+def test_a_stop_while_a_node_answers_counts_the_step_as_done_and_begins_no_other(at: str) -> None:
+    fleet = new()
+
+    async def stopped() -> Outcome:
+        task = asyncio.current_task()
+        assert task is not None
+        fleet.hook = lambda count, what: task.cancel() and None if what == at else None
+        return await run(Request(until_settled=True), fleet.ports(), w.OpenGate())
+
+    outcome = asyncio.run(stopped())
+    done = [step.target.name for step in outcome.plan.steps if step.id in outcome.executed]
+    assert outcome.interrupted and sorted(done) == sorted(fleet.accepted)
+    assert at == "lease prod" or at.rpartition(" ")[2] in done
+
+
 def test_a_control_plane_that_never_joins_holds_the_next_and_a_run_ends_all_the_same() -> None:
     fleet = Fleet(bootstrapped=True)
     fleet.runs("cp-1", 1, "controlplane")

@@ -15,6 +15,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.errors import A
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Endpoint
 from ansible_collections.ichor.talos.plugins.module_utils._model.timing import Timing
 from ansible_collections.ichor.talos.plugins.module_utils._node import caller, calls, failures, messages
+from ansible_collections.ichor.talos.plugins.module_utils._node.writes import Writes
 
 #: Every method by name that a node in maintenance mode answers to a reader and that changes nothing.
 READS = {
@@ -40,7 +41,7 @@ def test_no_write_passes_in_check_mode(row):
     class Closed:
         """Touching it would be an attempt to send."""
 
-    sender = caller.Caller(Closed(), check=True, timing=Timing(), answer_limit=1)
+    sender = caller.Caller(Closed(), check=True, timing=Timing(), answer_limit=1, writes=Writes())
     with pytest.raises(CheckModeWrite):
         asyncio.run(sender.send(row, None))
 

@@ -57,6 +57,13 @@ class Nodes:
         finally:
             self.open -= 1
 
+    @property
+    def written(self) -> bool:
+        return False
+
+    def end_writes(self) -> None:
+        return None
+
     async def close(self) -> None:
         return None
 

@@ -178,6 +178,13 @@ class Nodes:
         node = self.world.nodes[endpoint]
         return Probe(endpoint, "Maintenance" if node.maintained else "AlreadyConfigured")
 
+    @property
+    def written(self) -> bool:
+        return False
+
+    def end_writes(self) -> None:
+        return None
+
     async def close(self) -> None:
         return None
 

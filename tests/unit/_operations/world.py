@@ -104,15 +104,21 @@ class Node:
         return self.etcd == ""
 
 
+#: Calls that change a node.
+WRITES = frozenset({"apply", "etcd_remove_member", "etcd_leave", "reset", "bootstrap"})
+
+
 class Session:
     """Implements the port `Session` for one connection."""
 
-    def __init__(self, world: World, node: Node, endpoint: Endpoint, maintenance: bool, pin: str = "") -> None:
-        self._world, self._node, self._pin = world, node, pin
+    def __init__(self, nodes: Nodes, node: Node, endpoint: Endpoint, maintenance: bool, pin: str = "") -> None:
+        self._nodes, self._world, self._node, self._pin = nodes, nodes.world, node, pin
         self.endpoint, self.maintenance, self.certificate = endpoint, maintenance, node.certificate
 
     async def _call(self, rpc: str) -> Node:
         await self._world.boundary(f"{rpc} {self._node.name}")
+        if self._nodes.stopped and rpc in WRITES:
+            raise asyncio.CancelledError
         node = self._node
         alive = node.mode == ("maintenance" if self.maintenance else "running")
         if not alive or self._world.nodes.get(self.endpoint) is not node:
@@ -240,44 +246,53 @@ class Nodes:
     """Implements the port `Nodes`."""
 
     def __init__(self, world: World) -> None:
-        self._world = world
+        self.world = world
+        #: No write begins any more.
+        self.stopped = False
 
     @asynccontextmanager
     async def maintenance(self, endpoint: Endpoint, pin: str = "") -> AsyncIterator[Session]:
-        await self._world.boundary(f"maintenance {endpoint}")
-        node = self._world.nodes.get(endpoint)
+        await self.world.boundary(f"maintenance {endpoint}")
+        node = self.world.nodes.get(endpoint)
         if node is None or node.mode == "closed":
             raise error("ConnectionRefused", endpoint)
         if node.mode == "running":
             raise error("ClientCertificateRequired", endpoint)
         if pin and not node.certificate.matches(pin):
             raise error("MaintenanceIdentityChanged", endpoint)
-        self._world.open[endpoint] = self._world.open.get(endpoint, 0) + 1
-        self._world.most_open[endpoint] = max(self._world.most_open.get(endpoint, 0), self._world.open[endpoint])
+        self.world.open[endpoint] = self.world.open.get(endpoint, 0) + 1
+        self.world.most_open[endpoint] = max(self.world.most_open.get(endpoint, 0), self.world.open[endpoint])
         try:
-            yield Session(self._world, node, endpoint, True, pin)
+            yield Session(self, node, endpoint, True, pin)
         finally:
-            self._world.open[endpoint] -= 1
+            self.world.open[endpoint] -= 1
 
     @asynccontextmanager
     async def authenticated(self, endpoint: Endpoint, credentials: Credentials) -> AsyncIterator[Session]:
-        await self._world.boundary(f"authenticated {endpoint}")
-        node = self._world.nodes.get(endpoint)
+        await self.world.boundary(f"authenticated {endpoint}")
+        node = self.world.nodes.get(endpoint)
         if node is None or node.mode == "closed":
             raise error("ConnectionRefused", endpoint)
         if node.mode == "maintenance":
             raise error("UnknownAuthority", endpoint)
-        yield Session(self._world, node, endpoint, False)
+        yield Session(self, node, endpoint, False)
 
     async def probe(self, endpoint: Endpoint, timeout: float) -> Probe:
-        await self._world.boundary(f"probe {endpoint}")
-        node = self._world.nodes.get(endpoint)
+        await self.world.boundary(f"probe {endpoint}")
+        node = self.world.nodes.get(endpoint)
         if node is None or node.mode == "closed":
             return Probe(endpoint, "NotListening", None, "ConnectionRefused", "nothing listens")
         return Probe(endpoint, "Maintenance" if node.mode == "maintenance" else "AlreadyConfigured", node.certificate)
 
     def scan(self, *unused: object, **options: object) -> None:
         raise NotImplementedError
+
+    @property
+    def written(self) -> bool:
+        return bool(self.world.accepted)
+
+    def end_writes(self) -> None:
+        self.stopped = True
 
     async def close(self) -> None:
         return None
