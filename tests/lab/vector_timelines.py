@@ -11,13 +11,13 @@ than the gaps between the recorded samples.
 
 from __future__ import annotations
 
-import json
 import re
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from tests.lab.vector_files import read
 from tests.lab.vector_match import Mismatch
 from tests.lab.vector_stage import Stage
 from tests.lab.wire import message
@@ -29,12 +29,8 @@ _OPEN = 1e9  # a value that has not been left yet
 
 
 def run(folder: Path, session: Any, wanted: Callable[[dict[str, Any]], bool]) -> None:
-    path = folder / "timelines.jsonl"
-    if not path.exists():
-        return
-    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
     grouped: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in rows:
+    for row in read(folder / "timelines.jsonl", session.report):
         if wanted(row):
             grouped.setdefault((row["talos"], row["scenario"]), []).append(row)
     old = session.lab.timings()

@@ -18,13 +18,14 @@ import random
 import sys
 import traceback
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from tests.lab import vector_timelines, vector_tls
 from tests.lab.control import Lab
 from tests.lab.vector_configs import Configs
+from tests.lab.vector_files import read
 from tests.lab.vector_match import Mismatch
 from tests.lab.vector_rows import Runner, is_mutating, left_out, reason_to_leave_out
 from tests.lab.vector_stage import Stage
@@ -44,14 +45,6 @@ def addresses() -> Callable[[], str]:
         return f"127.{second}.{number // 250}.{number % 250 + 1}"
 
     return following
-
-
-def read(path: Path) -> Iterator[dict[str, Any]]:
-    if path.exists():
-        with open(path, encoding="utf-8") as lines:
-            for line in lines:
-                if line.strip():
-                    yield json.loads(line)
 
 
 class Report:
@@ -133,7 +126,7 @@ class Session:
 def protocol(folder: Path, session: Session, wanted: Callable[[dict[str, Any]], bool]) -> None:
     unknown = left_out()
     for path in sorted(folder.glob("v*.jsonl")):
-        for row in read(path):
+        for row in read(path, session.report):
             if not wanted(row):
                 continue
             reason = reason_to_leave_out(row, unknown)
@@ -158,7 +151,7 @@ def protocol(folder: Path, session: Session, wanted: Callable[[dict[str, Any]], 
 def connections(folder: Path, session: Session, wanted: Callable[[dict[str, Any]], bool]) -> None:
     session.lab.silence(seconds=vector_tls.SILENCE)
     kept: dict[tuple[str, str], Stage] = {}
-    for row in read(folder / "tls.jsonl"):
+    for row in read(folder / "tls.jsonl", session.report):
         if not wanted(row):
             continue
         kind = f"tls {row['talos']}"

@@ -117,7 +117,7 @@ def test_the_only_control_plane_is_not_begun_empty_and_its_way_out_is_named(runn
     assert "is prod" in alone.cluster.run(discard_etcd="other", machine=name, fails=True)["msg"] and not alone.lab.writes(since=mark)
     assert alone.run(discard_etcd="prod", machines=[name], passes=2).calls == [("xcp-1", SEND)]
     bootstrap = alone.cluster.module("talos_bootstrap", machine=name, fails=True)
-    assert bootstrap["reason"] == "AlreadyBootstrapped" and "--recover-from" in bootstrap["msg"] and alone.lab.writes(since=mark) == {SEND: 1}
+    assert bootstrap["reason"] == "AlreadyBootstrapped" and "ichor.talos.etcd_restore" in bootstrap["msg"] and alone.lab.writes(since=mark) == {SEND: 1}
     alone.cluster.end()
 
 

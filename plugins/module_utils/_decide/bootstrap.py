@@ -198,7 +198,7 @@ GATES: tuple[Gate, ...] = (
 )
 
 
-ETCD_LOST_HINT = ("Recover it on one control plane: talosctl bootstrap --recover-from=SNAPSHOT. Without a snapshot, talosctl bootstrap begins an empty etcd, "
+ETCD_LOST_HINT = ("Restore it on one control plane from a backup: ichor.talos.etcd_restore. Without a backup, talosctl bootstrap begins an empty etcd, "
                   "and all that Kubernetes knew is gone.")
 
 

@@ -60,3 +60,12 @@ def test_a_row_with_another_code_fails_with_one_line(tmp_path: Path) -> None:
     assert row["id"] in failed[0]
     assert "PERMISSION_DENIED" in failed[0]
     assert "NOT_FOUND" in failed[0]
+
+
+def test_lines_that_are_no_rows_fail_with_a_line_each(tmp_path: Path) -> None:
+    for name in ("v1.13.9.jsonl", "tls.jsonl", "timelines.jsonl"):
+        (tmp_path / name).write_bytes(b'{"id": \n\n[1]\n{"id": "x"}\n\xff\n')
+    code, lines = run(tmp_path)
+    failed = [line for line in lines if line.startswith("FAIL row")]
+    assert code == 1 and len(failed) == 12
+    assert failed[0].startswith("FAIL row v1.13.9.jsonl:1: no recorded row: ")
