@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import http.client
+import json
 import os
 import shutil
 import socket
@@ -79,21 +81,30 @@ class ApiServer:
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test", "namespace": namespace}}],
         })
 
-    def read(self, path: str) -> str:
-        """What the administrator gets from a path. Raises OSError where there is no answer or it is an error."""
+    def read(self, path: str, body: object = None) -> str:
+        """What the administrator gets from a path, or for what is posted there. Raises OSError where there is no answer or it is an error."""
         context = ssl.create_default_context()
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
         connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=10, context=context)
         try:
-            connection.request("GET", path, headers={"Authorization": f"Bearer {ADMIN_TOKEN}"})
+            headers = {"Authorization": f"Bearer {ADMIN_TOKEN}", "Content-Type": "application/json"}
+            connection.request("GET" if body is None else "POST", path, None if body is None else json.dumps(body), headers)
             answer = connection.getresponse()
             text = answer.read().decode()
         finally:
             connection.close()
-        if answer.status != 200:
+        if answer.status not in (200, 201):
             raise OSError(f"{path}: {answer.status} {text[:300]}")
         return text
+
+    def token_of(self, account: str, namespace: str) -> str:
+        """A token of a ServiceAccount, which is made where it is not there, as the API server issues it to a pod."""
+        accounts = f"/api/v1/namespaces/{namespace}/serviceaccounts"
+        with contextlib.suppress(OSError):
+            self.read(accounts, {"metadata": {"name": account}})
+        request = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {"expirationSeconds": 7200}}
+        return str(json.loads(self.read(f"{accounts}/{account}/token", request))["status"]["token"])
 
     def _ready(self) -> bool:
         try:

@@ -11,8 +11,11 @@ from contextlib import contextmanager
 
 from ..._kube.api import Api, ApiRefused, ApiSilent
 from ..._model.errors import Failure, TalosError
+from ..._model.records import ALLOW_DELETE
 from ..._model.schema_rules import RULES, Immutable
 
+#: How the messages of refused requests end where a policy of ours refused them.
+POLICY, DELETION = "(4/policy-", "(4/policy-delete)"
 _IMMUTABLE = tuple(f"({rule.id})" for rule in RULES if isinstance(rule, Immutable))
 
 
@@ -35,6 +38,12 @@ def store_error(error: ApiRefused | ApiSilent, what: str, host: str) -> TalosErr
     if error.status == 401:
         return TalosError("CredentialsInvalid", f"The Kubernetes API server {host} does not know the credential that was to {what}.",
                           "Log in again, or give another kubeconfig.", told)
+    if error.status == 403 and DELETION in told:
+        return TalosError("DeleteNotAllowed", f"The Kubernetes API server {host} refuses to {what}: {told}.",
+                          f"Set the annotation {ALLOW_DELETE} to \"true\" first.")
+    if error.status == 403 and POLICY in told:
+        return TalosError("PermissionDenied", f"The Kubernetes API server {host} refuses to {what}: {told}.",
+                          "Have it done by a person whose role has the verb approve.")
     if error.status == 403:
         return TalosError("PermissionDenied", f"The Kubernetes API server {host} does not let this account {what}: {told}.",
                           "Run it as an account that may, or have the role bound to this one.")

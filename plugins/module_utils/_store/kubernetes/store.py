@@ -15,10 +15,11 @@ import dataclasses
 from collections.abc import Callable, Mapping
 
 from ..._kube.api import MERGE_PATCH, Api, ApiRefused, ApiSilent
+from ..._model.access_policies import MEANT_TO_STAY
 from ..._model.approval import approval_state
 from ..._model.errors import TalosError
 from ..._model.ports import Clock, Leases
-from ..._model.records import MACHINE, Broken, Event, Json, JsonMap, Listing, Record, Ref, list_at, text_at
+from ..._model.records import ALLOW_DELETE, MACHINE, Broken, Event, Json, JsonMap, Listing, Record, Ref, list_at, text_at
 from ..._model.schema import SCHEMAS, validate
 from ..._model.schema_rules import Context
 from ..written import as_status, checked, context_of, record_changed, refuse_lost_status, refuse_tracked
@@ -163,9 +164,13 @@ class KubernetesStore:
         raise record_changed(record)
 
     def delete(self, record: Record) -> None:
-        """Remove the record that was read; its status goes with it."""
-        dummy, now = self._current(record.ref)
+        """Remove the record that was read; its status goes with it. Who calls this means it, and the record says so first: else an API
+        server with the policies refuses."""
+        found, now = self._current(record.ref)
         if now.resource_version != record.resource_version or now.uid != record.uid:
+            raise record_changed(now)
+        meant: dict[str, Json] = {"annotations": {ALLOW_DELETE: "true"}}
+        if record.kind in MEANT_TO_STAY and now.annotations.get(ALLOW_DELETE) != "true" and self._patched(found, {"metadata": meant}) is None:
             raise record_changed(now)
         self._asked("DELETE", path_of(self.namespace, record.kind, record.name), f"delete {record.kind} {record.name}",
                     {"preconditions": {"uid": record.uid}})
