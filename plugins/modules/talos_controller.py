@@ -21,6 +21,7 @@ description:
   - Specs are never written, and etcd is never bootstrapped; that is M(ichor.talos.talos_bootstrap), which a person names.
   - A machine that is held, out of reach or in trouble is listed and stops no other one. In check mode there is one look at all machines, the
     whole plan, and nothing is written.
+  - As the loop in a cluster it is given O(leader), so that several may run at once.
   - Without O(passes) and O(until) it runs for O(max_runtime) seconds. When it is told to stop it ends within seconds, leaves every record as it is
     after the last step, and says so in RV(interrupted).
 author:
@@ -75,6 +76,17 @@ options:
       - Whether the registered addresses of the clusters are probed. It is done only where whole clusters are reconciled.
     type: bool
     default: true
+  leader:
+    description:
+      - Only one of all runs that give this name works, whichever comes first; the others stand by until it ends or is gone, or until
+        O(max_runtime) is over. For a loop that runs more than once, as in several pods.
+      - A run that loses the lead ends and fails. Not used in check mode.
+    type: str
+  alive_file:
+    description:
+      - A file that is touched at least once a minute while the run is well, and that holds the id of its process. For whoever restarts
+        what hangs.
+    type: path
 seealso:
   - module: ichor.talos.talos_bootstrap
   - module: ichor.talos.talos_machine_approval
@@ -339,6 +351,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._ansible.with_store im
 from ansible_collections.ichor.talos.plugins.module_utils._controller.request import Request
 from ansible_collections.ichor.talos.plugins.module_utils._controller.run import run
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
+from ansible_collections.ichor.talos.plugins.module_utils._model.schema_formats import is_dns_1123
 from ansible_collections.ichor.talos.plugins.module_utils._model.timing import LONGEST
 from ansible_collections.ichor.talos.plugins.module_utils._operations.managed_cluster import ManagedClusters
 
@@ -351,6 +364,8 @@ SPEC = Spec(
         "allow_reboot": {"type": "bool", "default": True},
         "discard_etcd": {"type": "str"},
         "discover": {"type": "bool", "default": True},
+        "leader": {"type": "str"},
+        "alive_file": {"type": "path"},
     },
     groups=("store", "credentials", "cluster", "machines", "plan", "timing", "fleet", "network"),
 )
@@ -364,6 +379,9 @@ def build_request(options: Options) -> Request:
                          f"Give a number of seconds above 0 and of at most {LONGEST:.0f} (a week).")
     if "discard_etcd" in options and len(options.machines()) != 1:
         raise TalosError("InvalidInput", "discard_etcd is for one machine, and none or several are named.", "Name the machine with machine.")
+    leader = options.text("leader")
+    if leader and not is_dns_1123(leader):
+        raise TalosError("InvalidInput", f"leader is '{leader}'.", "Give a name of lower-case letters, digits, '-' and '.' only.")
     listed, named = options.texts("clusters"), options.text("cluster")
     if listed and named and named != os.environ.get("ICHOR_CLUSTER"):
         raise TalosError("InvalidInput", "cluster and clusters are both given.", "Give one of them.")
@@ -372,7 +390,8 @@ def build_request(options: Options) -> Request:
         clusters=clusters, machines=options.machines(), select=options.text("select"), passes=options.integer("passes"),
         until_settled=options.text("until") == "settled", max_runtime=options.number("max_runtime"), allow_reboot=options.flag("allow_reboot"),
         discard_etcd=options.text("discard_etcd"), bounded="plan_file" in options or "expect_plan_id" in options,
-        discover=options.flag("discover"), timing=options.timing(), allow_loopback=options.flag("allow_loopback"))
+        leader=leader, alive_file=options.text("alive_file"), discover=options.flag("discover"), timing=options.timing(),
+        allow_loopback=options.flag("allow_loopback"))
 
 
 def main() -> None:

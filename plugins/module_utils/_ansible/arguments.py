@@ -33,7 +33,7 @@ FILE_OPTIONS = frozenset({"talosconfig", "config_file", "bundle_file", "patch_fi
 
 #: Every option that is a path. The action plugin makes relative ones absolute: they count from the playbook's folder, or from
 #: the working directory when the playbook is one of a collection.
-PATH_OPTIONS = FILE_OPTIONS | {"store_path", "state_path", "plan_file", "save_plan", "config_dir", "path", "export_path"}
+PATH_OPTIONS = FILE_OPTIONS | {"store_path", "state_path", "plan_file", "save_plan", "config_dir", "path", "alive_file", "manifests", "export_path", "json_path", "show_plan"}
 
 #: Options that name records; where one is given and `store` is not, the directory store is used.
 RECORD_OPTIONS = ("cluster", "machine", "machines", "select", "name", "backup")

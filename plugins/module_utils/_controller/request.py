@@ -17,6 +17,7 @@ class Request:
 
     `passes`: so many looks at each machine, 0 for no limit. `until_settled`: end when nothing more happens without a person.
     `max_runtime`: seconds after which the run ends in any case. `bounded`: a saved plan says which steps may be done, each once.
+    `leader`: work only while this run holds the lock of the leader of that name. `alive_file`: touched while the run is well.
     """
 
     clusters: tuple[str, ...] = ()
@@ -27,6 +28,8 @@ class Request:
     max_runtime: float = 600.0
     allow_reboot: bool = True
     discard_etcd: str = ""
+    leader: str = ""
+    alive_file: str = ""
     bounded: bool = False
     discover: bool = True
     timing: Timing = field(default_factory=Timing)

@@ -19,14 +19,23 @@ from .._model.ports import Gate, Ports
 from .._model.records import CLUSTER, MACHINE, Json, Record
 from .._operations.provision_round import would_be
 from . import beside
+from .leading import led, showing_life
 from .loop import INTERRUPTED, PLANNED, SETTLED, Loop
 from .request import Request
 from .world import World
 
 
 async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
-    """Reconcile the machines of the scope. Raises TalosError where nothing was begun: a wrong name, a store that cannot be read, a plan
-    that is not the approved one."""
+    """Reconcile the machines of the scope, as the one that leads where one has to. Raises TalosError where nothing was begun: a wrong name, a
+    store that cannot be read, a plan that is not the approved one; and where the lead was lost."""
+    if request.alive_file and not ports.check:
+        ports = showing_life(ports, request.alive_file)
+    if request.leader and not ports.check:
+        return await led(request, ports, lambda leading: _reconcile(request, leading, gate))
+    return await _reconcile(request, ports, gate)
+
+
+async def _reconcile(request: Request, ports: Ports, gate: Gate) -> Outcome:
     world = World(request, ports)
     loop = Loop(request, ports, gate, world)
     end = await loop.run()

@@ -25,6 +25,10 @@ HOLD_APPLY = "ichor.maesh.dev/hold-apply"
 TRUST_FINGERPRINT = "ichor.maesh.dev/trust-maintenance-fingerprint"
 ALLOW_DELETE = "ichor.maesh.dev/allow-delete"
 RESET_AT = "ichor.maesh.dev/reset-at"
+CORDONED_AT = "ichor.maesh.dev/cordoned-at"
+
+#: How the name of a leader's lock begins; no cluster can be called so.
+LEADER = "leader:"
 
 #: Plain data, as YAML and JSON know it.
 Json = Union[None, bool, int, float, str, "list[Json]", "dict[str, Json]"]
@@ -144,3 +148,8 @@ def condition_of(record: Record, condition_type: str) -> Condition | None:
                 observed_generation=generation if isinstance(generation, int) else 0,
             )
     return None
+
+
+def leader_lock(name: str) -> str:
+    """The lock that only the one holds who leads under that name."""
+    return LEADER + name

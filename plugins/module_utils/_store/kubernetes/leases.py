@@ -14,7 +14,7 @@ from ..._kube.api import Api, ApiRefused
 from ..._model.errors import TalosError
 from ..._model.moments import seconds_of
 from ..._model.ports import Clock, LeaseView
-from ..._model.records import Json, JsonMap, dig, text_at
+from ..._model.records import LEADER, Json, JsonMap, dig, text_at
 from ..._model.schema_formats import is_dns_1123
 from ..lease_watch import LeaseWatch, lock_held, lock_lost
 from .objects import FIELD_MANAGER
@@ -23,6 +23,7 @@ from .refusals import doing
 PURPOSE = "ichor.maesh.dev/purpose"
 LOCK = "ichor.maesh.dev/lock"
 _PREFIX = "talos-"
+_LEADERS = "ichor-"
 
 
 class KubernetesLeases:
@@ -125,7 +126,10 @@ def _view(name: str, found: JsonMap) -> LeaseView:
 
 
 def _object_name(name: str) -> str:
-    """A lock's name is a cluster's, or names a foreign cluster by an id that no object could be called."""
+    """A lock's name is a cluster's, a leader's, or names a foreign cluster by an id that no object could be called."""
+    leader = name.removeprefix(LEADER)
+    if leader != name and is_dns_1123(leader) and len(leader) <= 200:
+        return f"{_LEADERS}{leader}"
     if is_dns_1123(name) and len(name) <= 200:
         return _PREFIX + name
     return f"{_PREFIX}id-{hashlib.sha256(name.encode()).hexdigest()[:32]}"
