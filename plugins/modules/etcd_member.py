@@ -242,6 +242,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._ansible.with_credenti
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.with_nodes import open_nodes
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.with_store import open_store
 from ansible_collections.ichor.talos.plugins.module_utils._operations.etcd_member import Request, run
+from ansible_collections.ichor.talos.plugins.module_utils._operations.managed_workloads import ManagedWorkloads
 
 SPEC = Spec(
     own={
@@ -258,7 +259,7 @@ def build_request(options: Options) -> Request:
 
 def main() -> None:
     run_module(SPEC, build_request, run, needs=("yaml", "grpc", "google.protobuf", "cryptography"), nodes=open_nodes, store=open_store,
-               credentials=open_credentials)
+               credentials=open_credentials, workloads=ManagedWorkloads)
 
 
 if __name__ == "__main__":

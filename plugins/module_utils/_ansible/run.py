@@ -37,12 +37,12 @@ import pwd
 import traceback
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from typing import TYPE_CHECKING, NoReturn, Protocol, TypeVar
 
 from ansible.module_utils.basic import AnsibleModule
 
 from .._model.errors import TalosError
-from .._model.ports import Actor, CredentialsSource, Gate, Nodes, Ports, Store, Whereabouts, no_credentials
+from .._model.ports import Actor, CredentialsSource, Gate, Nodes, Ports, Store, Whereabouts, Workloads, no_credentials
 from .arguments import RECORD_OPTIONS, SECRET_OPTIONS, Spec
 from .channel import Channel, Hello, path_from_environment
 from .clock import SystemClock
@@ -92,6 +92,13 @@ OpenCredentials = Callable[[Setting, "Store | None"], CredentialsSource]
 OpenWhereabouts = Callable[[Store, SystemClock], Whereabouts]
 
 
+class Kubernetes(Whereabouts, Workloads, Protocol):
+    """Both ports to the Kubernetes of managed clusters."""
+
+
+OpenWorkloads = Callable[[Store, SystemClock, bool], Kubernetes]
+
+
 class TalosModule(AnsibleModule):  # type: ignore[misc, unused-ignore]
     """AnsibleModule whose own failures (of arguments) carry the same keys as ours."""
 
@@ -122,16 +129,17 @@ class TalosModule(AnsibleModule):  # type: ignore[misc, unused-ignore]
 
 def run_module(spec: Spec, build_request: Callable[[Options], R], operation: Callable[[R, Ports, Gate], Awaitable[Outcome]], *,
                needs: Sequence[str] = (), nodes: OpenNodes | None = None, store: OpenStore | None = None,
-               credentials: OpenCredentials | None = None, whereabouts: OpenWhereabouts | None = None, needs_store: bool = False) -> NoReturn:
+               credentials: OpenCredentials | None = None, whereabouts: OpenWhereabouts | None = None,
+               workloads: OpenWorkloads | None = None, needs_store: bool = False) -> NoReturn:
     """Parse, check libraries, open the ports, run the operation once, print the result. Never returns, never a traceback.
 
     `needs` names the importable packages that this module cannot do without; `needs_store` that it makes no sense store-less;
-    `whereabouts` asks the Kubernetes of managed clusters where their machines are.
+    `whereabouts` asks the Kubernetes of managed clusters where their machines are; `workloads` does that too, and drains them.
     """
     stop = Stop()
     stop.on_signals()
     module = TalosModule(**spec.constraints())
-    run = _Run(module, spec, stop, whereabouts)
+    run = _Run(module, spec, stop, whereabouts, workloads)
     result = run.result(build_request, operation, needs, nodes, store, credentials, needs_store)
     stop.done()
     for warning in run.unseen_warnings():
@@ -143,13 +151,14 @@ def run_module(spec: Spec, build_request: Callable[[Options], R], operation: Cal
 class _Run:
     """One run of one module."""
 
-    def __init__(self, module: TalosModule, spec: Spec, stop: Stop, whereabouts: OpenWhereabouts | None) -> None:
+    def __init__(self, module: TalosModule, spec: Spec, stop: Stop, whereabouts: OpenWhereabouts | None, workloads: OpenWorkloads | None) -> None:
         self.redactor = Redactor()
         self._module = module
         self._spec = spec
         self._stop = stop
         self._clock = SystemClock()
         self._whereabouts = whereabouts
+        self._workloads = workloads
         self._channel: Channel | None = None
         self._gate: RunGate | None = None
         self._store: RunStore | None = None
@@ -300,10 +309,12 @@ class _Run:
                        open_nodes: OpenNodes | None, store: RunStore | None, source: CredentialsSource, hello: Hello, gate: Gate) -> Outcome:
         self._stop.attach()
         nodes = self._nodes = open_nodes(setting, store) if open_nodes is not None else NoNodes()
+        both = self._workloads(store, self._clock, setting.check) if store is not None and self._workloads is not None else None
+        where = self._whereabouts(store, self._clock) if store is not None and self._whereabouts is not None else both
         ports = Ports(nodes=nodes, store=store, clock=self._clock, progress=self.show, check=setting.check,
                       actor=_actor(hello, store), holder=_holder(), credentials=source,
                       recorded=store.recorded if store is not None and setting.check else None,
-                      whereabouts=self._whereabouts(store, self._clock) if store is not None and self._whereabouts is not None else None)
+                      whereabouts=where, workloads=both)
         try:
             return await operation(request, ports, gate)
         finally:

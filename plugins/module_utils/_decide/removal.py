@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from .._model.machine import identity_of
 from .._model.observations import EtcdMember
 from .._model.observed import Present, Unknown
-from .._model.plan import Plan, Refusal, Step, Wait, Warn
+from .._model.plan import Plan, Refusal, Wait, Warn
 from .._model.records import condition_of
 from .etcd_words import EtcdView, RemoveEtcdMember
 from .hostnames import addresses, host_of
@@ -24,9 +24,8 @@ from .member_death import MemberCase, member_refusal, sees_leader
 from .removal_gates import (
     below_count, bootstrapped, is_sent, lock_refusal, refusal_of, reset_was_sent, sent_control_plane, turn_refusal, unreachable_in_the_records,
 )
-from .removal_words import (
-    DEAD_REMOVAL, REMOVAL, AliveNode, DrainNode, EvacuateStorage, LeaveEtcd, Leaving, ResetMachine,
-)
+from .removal_drain import drain_first, node_last, node_left
+from .removal_words import DEAD_REMOVAL, REMOVAL, AliveNode, LeaveEtcd, Leaving, ResetMachine
 from .reset_partitions import SYSTEM_VOLUMES, told as told_partitions, wiped
 from .same_machine import difference
 from .stale_member import Left, left_behind, quorum_without, told
@@ -126,15 +125,16 @@ def _wiped(seen: Leaving) -> Verdict:
         if left != Left():
             return _dead(seen, left)
     refused = None if proceeded(seen) else _short_of_count(seen)
-    return refused or Verdict(Plan((_delete(seen, "it is in maintenance mode, and comes back as pending"),), warnings=_data_left(seen)))
+    steps = (*node_last(seen), _delete(seen, "it is in maintenance mode, and comes back as pending"))
+    return refused or Verdict(Plan(steps, warnings=(*_data_left(seen), *node_left(seen))))
 
 
 def _silent(seen: Leaving) -> Verdict:
     """Neither API answers as this machine."""
     if reset_was_sent(seen) and (proceeded(seen) or not seen.wish.record):
         wait = Wait(IN_MAINTENANCE, target=seen.target.name)
-        steps = (_delete(seen, "it was reset", wait),) if seen.wish.record else ()
-        return Verdict(Plan(steps, waits=(wait,)))
+        steps = (*node_last(seen, wait), _delete(seen, "it was reset", wait)) if seen.wish.record else ()
+        return Verdict(Plan(steps, warnings=node_left(seen), waits=(wait,)))
     if not seen.wish.record:
         short = _short_of_count(seen) if sent_control_plane(seen) else None
         return short or _refuse(seen, "14/reset-silent", "NodeUnreachable", f"{seen.target.name} does not answer, and a reset needs it to.",
@@ -226,42 +226,22 @@ def _reset_away(seen: Leaving, node: AliveNode, own: EtcdMember | None) -> Verdi
     if not wiped(node.partitions.value):
         return _refuse(seen, "14/nothing-to-wipe", "ResetFailed", f"{seen.target.name} has none of the partitions {', '.join(SYSTEM_VOLUMES)}.",
                        "Look at its disks; a node that runs from memory is wiped by a restart.")
-    first = _drain(seen)
-    if isinstance(first, Verdict):
-        return first
-    steps, warnings = first
+    first = drain_first(seen)
+    if first.refusal is not None:
+        return _refused(first.refusal)
+    steps, warnings = list(first.steps), list(first.warnings)
     if own is not None:
         steps.append(LeaveEtcd(seen.target, f"it is etcd's member {told(own)}", locked=True, member=own.id))
     steps.append(ResetMachine(seen.target, told_partitions(node.partitions.value), locked=True, partitions=wiped(node.partitions.value),
                               machine_uuid=seen.target.uuid))
     if seen.wish.record:
-        steps.append(_delete(seen, "it is in maintenance mode then, and comes back as pending", Wait(IN_MAINTENANCE, target=seen.target.name)))
+        wait = Wait(IN_MAINTENANCE, target=seen.target.name)
+        steps += [*node_last(seen, wait), _delete(seen, "it is in maintenance mode then, and comes back as pending", wait)]
+        warnings += node_left(seen)
     else:
         warnings.append(Warn(seen.target, "The record and the Kubernetes Node stay. A controller installs the machine again, unless the annotation "
                              "hold-apply is set on it.", "14/reset-alone"))
     return Verdict(Plan(tuple(steps), warnings=tuple(warnings)))
-
-
-def _drain(seen: Leaving) -> tuple[list[Step], list[Warn]] | Verdict:
-    """What goes before the node: evacuation and drain, or a person's word that it is not drained."""
-    wish = seen.wish
-    if wish.skip_drain or not wish.record:
-        return [], [Warn(seen.target, "The node is not drained, and nobody looks for data that pods keep on its disks. Talos itself evicts what it can "
-                         "within the reset and goes on when it cannot.", "14/not-drained")]
-    if seen.volumes is None:
-        return _refuse(seen, "14/drain", "DrainRequired", f"{seen.target.name} is not drained: this release cannot ask Kubernetes.",
-                       "Drain it with kubectl first, then run with skip_drain: true.")
-    if not isinstance(seen.volumes, Present):
-        why = seen.volumes.message if isinstance(seen.volumes, Unknown) else "nothing was read"
-        return _refuse(seen, "14/drain-unknown", "DrainRequired", f"What pods keep on the disks of {seen.target.name} cannot be read: {why.rstrip('.')}.",
-                       "Run this again, or with skip_drain: true.")
-    lost = tuple(f"{volume.claim} of {volume.pod}" for volume in seen.volumes.value)
-    if lost and not wish.accept_data_loss:
-        return _refuse(seen, "14/data-loss", "DataLossNotAccepted",
-                       f"These volumes are on the disks of {seen.target.name} and would be lost: {', '.join(lost)}.",
-                       "Move their data, then run with accept_data_loss: true; nothing is moved for you.")
-    steps: list[Step] = [EvacuateStorage(seen.target, f"lost with it: {', '.join(lost)}", volumes=lost)] if lost else []
-    return [*steps, DrainNode(seen.target, "its pods go elsewhere first")], []
 
 
 def _delete(seen: Leaving, why: str, *waits: Wait) -> DeleteRecord:

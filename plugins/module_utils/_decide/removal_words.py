@@ -14,6 +14,7 @@ from .._model.observations import EtcdStatus, NodeFacts, Partition, StageReading
 from .._model.observed import Absent, Observed
 from .._model.plan import Step, Target
 from .._model.records import Broken, Record
+from .._model.workloads import Hosting
 from .etcd_words import EtcdView
 
 #: The condition that holds every send to a machine that is being removed, and its reasons (design section 3).
@@ -41,12 +42,18 @@ class AliveNode:
     etcd: Observed[EtcdStatus] = field(default_factory=Absent)
 
 
+#: Kinds of local volumes: a claim on the node's disks, a folder of the node, an emptyDir.
+CLAIM, FOLDER, SCRATCH = "claim", "folder", "scratch"
+
+
 @dataclass(frozen=True)
 class LocalVolume:
-    """Data on the disks of one node that a pod of it owns."""
+    """Data on the disks of one node. `claim`: the claim with its namespace, the folder's path, or the emptyDir's name. `pod` has it, '' for
+    none now."""
 
     claim: str
     pod: str
+    kind: str = CLAIM
 
 
 @dataclass(frozen=True)
@@ -64,7 +71,7 @@ class RemovalWish:
 class Leaving:
     """One observation of a machine that is to go. `machines` are all of its cluster.
 
-    `etcd`: as the other control planes tell it, None where nobody's etcd counts on the machine. `volumes`: None where this run cannot ask
+    `etcd`: as the other control planes tell it, None where nobody's etcd counts on the machine. `hosting`: None where this run cannot ask
     Kubernetes. `strict`: read under the lock, where nothing is taken for granted.
     """
 
@@ -78,13 +85,14 @@ class Leaving:
     look: MemberLook = field(default_factory=MemberLook)
     node: Observed[AliveNode] = field(default_factory=Absent)
     maintenance: Observed[NodeFacts] = field(default_factory=Absent)
-    volumes: Observed[tuple[LocalVolume, ...]] | None = None
+    hosting: Observed[Hosting] | None = None
     strict: bool = False
 
 
 @dataclass(frozen=True)
 class EvacuateStorage(Step):
-    """Agree to the loss of the data that pods have on the node's own disks. Nothing is moved."""
+    """Agree to the loss of the data that pods have on the node's own disks. Nothing is moved. `volumes`: claims and folders; what pods have in
+    scratch volumes comes and goes with them."""
 
     action: ClassVar[str] = "EvacuateStorage"
     reversible: ClassVar[bool] = False
@@ -98,6 +106,18 @@ class DrainNode(Step):
 
     action: ClassVar[str] = "DrainNode"
     disruption: ClassVar[str] = "drain"
+
+    node: str = ""
+
+
+@dataclass(frozen=True)
+class DeleteNode(Step):
+    """Delete the Kubernetes Node of a machine that is none any more."""
+
+    action: ClassVar[str] = "DeleteNode"
+    reversible: ClassVar[bool] = False
+
+    node: str = ""
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ try:
 except ImportError:
     urllib3 = None  # type: ignore[assignment, unused-ignore]
 
-from .._model.records import Json, JsonMap
+from .._model.records import Json, JsonMap, list_at, text_at
 
 #: Seconds for one answer, and for a connection.
 REQUEST_TIMEOUT = 10.0
@@ -37,7 +37,7 @@ _LONGEST_PAUSE = 5.0
 
 @dataclass
 class ApiRefused(Exception):
-    """The API server answered with an error: HTTP status, the reason of its Status object, and its message."""
+    """The API server answered with an error: HTTP status, the reason of its Status object, its message, and what it says was the cause."""
 
     status: int
     reason: str
@@ -45,6 +45,7 @@ class ApiRefused(Exception):
     retry_after: float = 0.0
     #: The Status object names an object: without one, a 404 speaks of the resource itself.
     names_object: bool = False
+    cause: str = ""
 
 
 @dataclass
@@ -163,7 +164,8 @@ def _parsed(answer: Answer, data: bytes) -> JsonMap:
         retry_after = 0.0
     message = found.get("message")
     raise ApiRefused(answer.status, str(found.get("reason") or ""), message if isinstance(message, str) else f"HTTP status {answer.status}",
-                     min(max(retry_after, 0.0), _LONGEST_PAUSE), isinstance(details, dict) and bool(details.get("name")))
+                     min(max(retry_after, 0.0), _LONGEST_PAUSE), isinstance(details, dict) and bool(details.get("name")),
+                     next((text_at(cause, "message") for cause in list_at(found, "details", "causes")), ""))
 
 
 def _said(error: Exception) -> str:

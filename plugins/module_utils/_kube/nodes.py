@@ -8,34 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .._model.errors import Failure, TalosError
 from .._model.identity import canonical_uuid
 from .._model.observations import NodePlace
 from .._model.observed import Absent, Observed, Present
-from .._model.records import JsonMap, list_at, text_at
-from .api import Api, ApiRefused, ApiSilent
-
-_PAGE = "500"
+from .._model.records import CORDONED_AT, RESET_AT, JsonMap, dig, list_at, text_at
+from .api import Api
+from .asking import listed
 
 
 def read_nodes(api: Api) -> tuple[NodePlace, ...]:
     """Every Node. Raises TalosError where the API server does not answer or does not tell: unknown is never absent."""
-    nodes: list[NodePlace] = []
-    token: str | None = ""
-    while token is not None:
-        try:
-            answer = api.request("GET", "/api/v1/nodes", query={"limit": _PAGE, **({"continue": token} if token else {})})
-        except ApiSilent as silent:
-            raise TalosError("TimedOut", f"The cluster's API server {api.host} did not answer: {silent.message}.", "Look at the cluster's endpoint.",
-                             failure=Failure(node=api.host, rpc="GET /api/v1/nodes", retryable=True)) from None
-        except ApiRefused as refused:
-            reason = "PermissionDenied" if refused.status in (401, 403) else "CallFailed"
-            raise TalosError(reason, f"The cluster's API server {api.host} does not tell its Nodes: {refused.message.rstrip('.')}.",
-                             "Look at the cluster's endpoint and at its secrets bundle.",
-                             failure=Failure(node=api.host, rpc="GET /api/v1/nodes", code=str(refused.status))) from None
-        nodes += [_place(item) for item in list_at(answer, "items") if isinstance(item, dict)]
-        token = text_at(answer, "metadata", "continue") or None
-    return tuple(nodes)
+    return tuple(_place(item) for item in listed(api, "/api/v1/nodes", "its Nodes"))
 
 
 def place_of(nodes: Sequence[NodePlace], names: Sequence[str], uuid: str, source: str = "") -> Observed[NodePlace]:
@@ -52,5 +35,9 @@ def place_of(nodes: Sequence[NodePlace], names: Sequence[str], uuid: str, source
 
 def _place(item: JsonMap) -> NodePlace:
     addresses = [text_at(entry, "address") for entry in list_at(item, "status", "addresses") if text_at(entry, "type") == "InternalIP"]
-    return NodePlace(text_at(item, "metadata", "name"), tuple(address for address in addresses if address),
-                     text_at(item, "status", "nodeInfo", "systemUUID"))
+    ready = any(text_at(entry, "type") == "Ready" and text_at(entry, "status") == "True" for entry in list_at(item, "status", "conditions"))
+    metadata = item.get("metadata")
+    return NodePlace(
+        text_at(item, "metadata", "name"), tuple(address for address in addresses if address), text_at(item, "status", "nodeInfo", "systemUUID"),
+        text_at(item, "metadata", "uid"), text_at(metadata, "labels", "kubernetes.io/hostname"), ready, dig(item, "spec", "unschedulable") is True,
+        text_at(metadata, "annotations", CORDONED_AT), text_at(metadata, "annotations", RESET_AT))

@@ -156,8 +156,18 @@ class ServiceState:
 
 @dataclass(frozen=True)
 class NodePlace:
-    """A Kubernetes Node, as far as it tells where a machine is: its InternalIPs, and the systemUUID that its kubelet read ('' for none)."""
+    """A Kubernetes Node: where its machine is (its InternalIPs), the systemUUID that its kubelet read ('' for none), and how it stands.
+
+    `labelled`: its label kubernetes.io/hostname. `unschedulable`: it is cordoned. `cordoned_at` and `reset_at` are when this product
+    cordoned it, or reset its machine; '' where it did not.
+    """
 
     name: str
     addresses: tuple[str, ...] = ()
     system_uuid: str = ""
+    uid: str = ""
+    labelled: str = ""
+    ready: bool = False
+    unschedulable: bool = False
+    cordoned_at: str = ""
+    reset_at: str = ""

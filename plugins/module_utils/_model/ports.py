@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # each module imports what it uses of these; here they only s
     from .observed import Observed
     from .plan import Plan
     from .records import Event, JsonMap, Listing, Record, Ref
+    from .workloads import Eviction, Hosting, Pod
 
 
 class Clock(Protocol):
@@ -78,6 +79,11 @@ class Session(Protocol):
 
     async def boot_id(self) -> Observed[str]: ...
 
+    async def hostname(self) -> Observed[str]: ...
+
+    async def version(self) -> Observed[str]:
+        """Talos's own version, as its resource tells it."""
+
     async def services(self) -> tuple[ServiceState, ...]: ...
 
     async def etcd_members(self, local: bool) -> tuple[EtcdMember, ...]: ...
@@ -109,9 +115,9 @@ class Session(Protocol):
     async def etcd_leave(self) -> None:
         """WRITE. The node's own member leaves etcd and its data is deleted; raises `NodeRefused` when etcd will not do without it."""
 
-    async def reset(self, partitions: Sequence[str]) -> None:
-        """WRITE. Leave etcd where that is to be left, wipe the partitions with these labels, restart. The call's OK says nothing of what
-        follows: maintenance mode does (section 14)."""
+    async def reset(self, partitions: Sequence[str], graceful: bool = True) -> None:
+        """WRITE. Leave etcd where that is to be left (`graceful`), wipe the partitions with these labels, restart. The call's OK says nothing
+        of what follows: maintenance mode does (section 14)."""
 
     async def bootstrap(self, recover: bool = False, unverified: bool = False) -> None:
         """WRITE. Bootstrap, with the snapshot that was put there where it is to `recover`; `unverified`: that one has no hash at its end.
@@ -274,16 +280,31 @@ class Whereabouts(Protocol):
 
 
 class Workloads(Protocol):
-    """The pods of a managed cluster's nodes (section 14). `node` is the Kubernetes Node's name."""
+    """The Kubernetes of managed clusters: its Nodes, and what runs on them (sections 6, 11 and 14). Every call blocks, for seconds at most,
+    and raises TalosError where the API server does not tell or does not do it: that is unknown, never absent. The last five write, and
+    raise `CheckModeWrite` in check mode."""
 
-    def volumes(self, cluster: str, node: str) -> Observed[tuple[tuple[str, str], ...]]:
-        """Claims on the node's own disks, each with the pod that has it."""
+    def nodes(self, cluster: str) -> tuple[NodePlace, ...]: ...
 
-    def ready(self, cluster: str, node: str) -> Observed[bool]:
-        """Whether the Node is Ready; Absent where there is none of that name."""
+    def node(self, cluster: str, names: Sequence[str], uuid: str) -> Observed[NodePlace]:
+        """The Node of one of these names, as `Whereabouts` finds it, as it is now."""
 
-    async def drain(self, cluster: str, node: str, deadline: float) -> None:
-        """Cordon and evict; raises TalosError `DrainRequired` for what is left after so many seconds."""
+    def hosting(self, cluster: str, names: Sequence[str], uuid: str) -> Observed[Hosting]:
+        """The Node of one of these names, tried in order, else the one whose systemUUID is that, and what is on it; Absent where there is none."""
+
+    def pods(self, cluster: str, node: str) -> tuple[Pod, ...]: ...
+
+    def cordon(self, cluster: str, node: NodePlace, at: str) -> None:
+        """Keep new pods away, marked with the time; a Node that is cordoned already is left as it is."""
+
+    def uncordon(self, cluster: str, node: NodePlace) -> None:
+        """Take this product's own cordon away; somebody else's stays."""
+
+    def evict(self, cluster: str, pod: Pod) -> Eviction: ...
+
+    def mark_reset(self, cluster: str, node: NodePlace, at: str) -> None: ...
+
+    def delete_node(self, cluster: str, node: NodePlace) -> None: ...
 
 
 def no_credentials(cluster: str, bundle: str) -> Credentials:

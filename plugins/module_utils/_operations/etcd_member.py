@@ -25,6 +25,7 @@ from .._model.ports import Gate, Ports
 from .._model.records import CLUSTER, MACHINE, Event, Ref
 from .._model.timing import Timing
 from .dead_member import Look, remove_member
+from .draining import ready_of
 from .etcd_reads import read_view
 from .lease import held
 from .member_reads import look_at_member
@@ -81,7 +82,8 @@ async def observe(request: Request, ports: Ports) -> MemberSeen:
     home = dial_endpoint(machine) if machine is not None else None
     port = home.port if home is not None else endpoints[0].port
     places = dict.fromkeys([*([home] if home is not None else []), *(Endpoint(host, port) for url in member.peer_urls if (host := host_of(url)))])
-    return replace(seen, look=await look_at_member(ports, tuple(places), seen.etcd.value.through, credentials.value, rules, Absent("no Kubernetes")))
+    ready = await ready_of(ports, machine) if machine is not None else Absent("no machine of it is recorded")
+    return replace(seen, look=await look_at_member(ports, tuple(places), seen.etcd.value.through, credentials.value, rules, ready))
 
 
 async def _act(request: Request, ports: Ports, seen: MemberSeen, verdict: Verdict, step: RemoveEtcdMember) -> Outcome:

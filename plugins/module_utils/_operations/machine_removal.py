@@ -16,9 +16,8 @@ from .._decide.machine_edit_words import DeleteRecord
 from .._decide.removal import REPLACE, Verdict, decide_removal, proceeded
 from .._decide.removal_gates import is_sent
 from .._decide.removal_words import (
-    BLOCKED, DEAD_REMOVAL, REMOVAL, REMOVING, DrainNode, EvacuateStorage, LeaveEtcd, Leaving, RemovalWish, ResetMachine,
+    BLOCKED, DEAD_REMOVAL, REMOVAL, REMOVING, DeleteNode, DrainNode, EvacuateStorage, LeaveEtcd, Leaving, RemovalWish, ResetMachine,
 )
-from .._decide.stale_member import member_name
 from .._model.errors import LOCK_REASONS, TalosError
 from .._model.machine import cluster_of
 from .._model.moments import moment
@@ -30,6 +29,7 @@ from .._model.records import CLUSTER, MACHINE, Condition, Event, Ref
 from .._model.timing import Timing
 from .dead_member import Look, remove_member
 from .disruption import withdraw
+from .draining import delete_node, mark_reset, take_back
 from .lease import held
 from .record_reads import credentials_for
 from .removal_reads import observe
@@ -106,25 +106,18 @@ async def _act(request: Request, ports: Ports, seen: Leaving, verdict: Verdict, 
     if LiftRemoval in kinds:
         ports.store.patch_status(machine.ref, machine.uid, lambda status: dict(without_conditions(status, (REMOVAL,))))
         done.executed.append(kinds[LiftRemoval].id)
+        if isinstance(seen.hosting, Present) and seen.hosting.value.node.cordoned_at:
+            stays = await take_back(ports, cluster_of(machine), seen.hosting.value.node.name)
+            done.message = f"Its Node stays cordoned: {stays}." if stays else ""
         return
     if request.wish.record and is_sent(seen):
         _mark(ports, machine.name, DEAD_REMOVAL if verdict.dead else REMOVING, f"Confirmed by {ports.actor.by}. Only a person lifts it, with lift: true.")
     if verdict.dead:
         await _dead(request, ports, seen, granted, done)
         return
-    for step in granted:
-        if isinstance(step, EvacuateStorage):
-            done.executed.append(step.id)  # a person agreed to what is lost; nothing is moved
-        elif isinstance(step, DrainNode):
-            if ports.workloads is None:
-                raise TalosError("DrainRequired", "The node cannot be drained from here.", "Run with skip_drain: true.")
-            ports.progress(f"{machine.name}: draining its node")
-            await ports.workloads.drain(cluster_of(machine), member_name(machine), request.timing.drain)
-            done.executed.append(step.id)
-    sends = tuple(step for step in granted if isinstance(step, (LeaveEtcd, ResetMachine)))
+    sends = tuple(step for step in granted if isinstance(step, (EvacuateStorage, DrainNode, LeaveEtcd, ResetMachine)))
     if sends:
-        wish = request.wish if DrainNode not in kinds else replace(request.wish, skip_drain=True)
-        went = await send_reset(ports, machine.name, wish, sends, request.timing, request.allow_loopback)
+        went = await send_reset(ports, machine.name, request.wish, sends, request.timing, request.allow_loopback)
         done.executed.extend(went.done)
         done.refusal, done.error = went.refusal, went.error
         if went.refusal is not None:
@@ -135,6 +128,10 @@ async def _act(request: Request, ports: Ports, seen: Leaving, verdict: Verdict, 
         if done.refusal is not None:
             return
         done.message = f"{machine.name} is in maintenance mode."
+    node_step = kinds.get(DeleteNode)
+    if node_step is not None and isinstance(seen.hosting, Present):
+        await delete_node(ports, machine, seen.hosting.value.node)
+        done.executed.append(node_step.id)
     _delete(ports, granted, done)
 
 
@@ -173,6 +170,8 @@ async def _dead(request: Request, ports: Ports, seen: Leaving, granted: tuple[St
             if checked.step is not None or checked.refusal is not None:
                 done.refusal = checked.refusal or Refusal(seen.target, "RecordChanged", "etcd lists the machine again.", "Run this again.", "14/changed")
                 return
+        if latest.machine is not None:
+            await mark_reset(ports, latest.machine, latest.hosting)
         lease.confirm()
         _delete(ports, granted, done)
         done.message = f"{request.machine} was removed as dead. {REPLACE}"

@@ -34,6 +34,9 @@ _LIFETIME = datetime.timedelta(hours=1)
 class ManagedClusters:
     """Implements the port `Whereabouts` for the clusters of a store. Used from threads; two that ask at once both get an answer."""
 
+    #: Seconds for one answer.
+    answer_within = _ANSWER
+
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store = store
         self._clock = clock
@@ -58,7 +61,7 @@ class ManagedClusters:
         at, found = self._nodes.get(cluster, (0.0, ()))
         if cluster not in self._nodes or now - at >= (_QUIET if isinstance(found, TalosError) else _FRESH):
             try:
-                found = read_nodes(self._api(cluster))
+                found = read_nodes(self.api(cluster))
             except TalosError as error:
                 found = error
             self._nodes[cluster] = (now, found)
@@ -66,7 +69,7 @@ class ManagedClusters:
             raise found
         return found
 
-    def _api(self, cluster: str) -> Api:
+    def api(self, cluster: str) -> Api:
         """A client with a certificate that is good for another while."""
         from .._kube.access import Access, open_api
 
@@ -75,7 +78,7 @@ class ManagedClusters:
         if api is None or now >= until:
             if api is not None:
                 api.close()
-            api = open_api(Access(content=self._kubeconfig(cluster, now)), connect=_CONNECT, timeout=_ANSWER, patience=0.0)
+            api = open_api(Access(content=self._kubeconfig(cluster, now)), connect=_CONNECT, timeout=self.answer_within, patience=0.0)
             self._apis[cluster] = (api, now + _LIFETIME.total_seconds() / 2)
         return api
 

@@ -13,9 +13,8 @@ from .._decide.hostnames import host_of
 from .._decide.member_death import sees_leader
 from .._decide.removal import listed, needs_etcd
 from .._decide.removal_gates import is_sent, sent_control_plane
-from .._decide.removal_words import AliveNode, Leaving, LocalVolume, RemovalWish
+from .._decide.removal_words import AliveNode, Leaving, RemovalWish
 from .._decide.same_machine import other_machine
-from .._decide.stale_member import member_name
 from .._model.credentials import Credentials
 from .._model.dialling import dial_rules
 from .._model.errors import TalosError
@@ -25,6 +24,8 @@ from .._model.observed import Absent, Observed, Present, Unknown
 from .._model.plan import Target
 from .._model.ports import Ports, Session
 from .._model.records import MACHINE
+from .._model.workloads import Hosting
+from .draining import hosting_of
 from .etcd_reads import read_view
 from .life_reads import unknown
 from .member_reads import look_at_member
@@ -48,20 +49,20 @@ async def observe(ports: Ports, name: str, wish: RemovalWish, allow_loopback: bo
         return replace(seen, node=Unknown("SecretsUnavailable", credentials.message if isinstance(credentials, Unknown) else ""),
                        maintenance=await read_maintenance(ports, address.value))
     given = credentials.value
-    node, etcd = await asyncio.gather(
+    node, etcd, hosting = await asyncio.gather(
         _alive(ports, view, address.value, given, sent_control_plane(seen)),
-        read_view(ports, other_control_planes(view), given, None, None) if needs_etcd(seen) else _nothing())
+        read_view(ports, other_control_planes(view), given, None, None) if needs_etcd(seen) else _nothing(), hosting_of(ports, view.machine))
     maintenance: Observed[NodeFacts] = Absent("not asked")
     if not isinstance(node, Present):
         maintenance = await read_maintenance(ports, address.value)
-    seen = replace(seen, node=node, etcd=etcd, maintenance=maintenance, volumes=_volumes(ports, view))
+    seen = replace(seen, node=node, etcd=etcd, maintenance=maintenance, hosting=hosting)
     if not isinstance(etcd, Present) or isinstance(node, Present) and sees_leader(node.value.etcd):
         return seen
     left = listed(seen)
     hosts = {host_of(url) for member in (*left.own, *left.elsewhere, *left.renamed) for url in member.peer_urls} - {"", address.value.host}
     places = [address.value, *(Endpoint(host, address.value.port) for host in sorted(hosts))]
     rules = dial_rules(view.cluster.spec if view.cluster is not None else None, allow_loopback)
-    return replace(seen, look=await look_at_member(ports, places, etcd.value.through, given, rules, _ready(ports, view)))
+    return replace(seen, look=await look_at_member(ports, places, etcd.value.through, given, rules, _ready(hosting)))
 
 
 async def _nothing() -> None:
@@ -87,12 +88,8 @@ async def _status(session: Session) -> Observed[EtcdStatus]:
         return unknown(error)
 
 
-def _volumes(ports: Ports, view: MachineView) -> Observed[tuple[LocalVolume, ...]] | None:
-    if ports.workloads is None:
-        return None
-    found = ports.workloads.volumes(cluster_of(view.machine), member_name(view.machine))
-    return Present(tuple(LocalVolume(claim, pod) for claim, pod in found.value)) if isinstance(found, Present) else found
-
-
-def _ready(ports: Ports, view: MachineView) -> Observed[bool]:
-    return ports.workloads.ready(cluster_of(view.machine), member_name(view.machine)) if ports.workloads is not None else Absent("no Kubernetes")
+def _ready(hosting: Observed[Hosting] | None) -> Observed[bool]:
+    """Whether its Kubernetes Node is Ready, where that can be read."""
+    if hosting is None:
+        return Absent("no Kubernetes")
+    return Present(hosting.value.node.ready, hosting.source) if isinstance(hosting, Present) else hosting

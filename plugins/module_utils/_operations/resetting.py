@@ -7,11 +7,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from .._decide.drain import REMOVAL
 from .._decide.lock import Disruption, disruption_of
 from .._decide.removal import Verdict, decide_removal
-from .._decide.removal_words import AliveNode, LeaveEtcd, Leaving, RemovalWish, ResetMachine
+from .._decide.removal_words import AliveNode, DrainNode, EvacuateStorage, LeaveEtcd, Leaving, RemovalWish, ResetMachine
 from .._decide.reset_partitions import SYSTEM_VOLUMES, left_over
 from .._decide.same_machine import difference, other_machine
 from .._model.errors import TalosError
@@ -24,6 +25,7 @@ from .._model.ports import Ports, Session
 from .._model.records import CLUSTER, Record
 from .._model.timing import Timing
 from .disruption import announce, withdraw
+from .draining import drain, mark_reset
 from .lease import Held, held
 from .node_reads import read_maintenance
 from .record_reads import MachineView, credentials_for
@@ -32,6 +34,7 @@ from .teller import Teller
 
 #: The node may have heard although no answer came.
 LOST = frozenset({"TimedOut", "ConnectionLost", "CallFailed", "AnswerInvalid", "AnswerTooLarge"})
+_SENT = (EvacuateStorage, DrainNode, LeaveEtcd, ResetMachine)
 
 
 @dataclass(frozen=True)
@@ -44,15 +47,26 @@ class Went:
 
 
 async def send_reset(ports: Ports, name: str, wish: RemovalWish, granted: tuple[Step, ...], timing: Timing, allow_loopback: bool) -> Went:
-    """Leave etcd and reset, on readings made under the lock, exactly the steps that were granted."""
+    """Drain, leave etcd and reset, on readings made under the lock, exactly the steps that were granted. Raises TalosError, also
+    `DrainRequired` where the drain did not end in time: nothing was sent to the node then."""
     wanted = {step.id for step in granted}
     async with held(ports, granted[0].target.cluster, f"resetting {name}", timing) as lease:
-        seen = await observe(ports, name, wish, allow_loopback, strict=True)
+        drained: tuple[str, ...] = ()
+        if any(isinstance(step, DrainNode) for step in granted):
+            seen = await observe(ports, name, wish, allow_loopback, strict=True)
+            verdict = decide_removal(seen)
+            if verdict.refusal is not None or any(step.id not in wanted for step in verdict.plan.steps if isinstance(step, _SENT)):
+                return Went(refusal=_changed(verdict, granted[0]))
+            if seen.machine is not None and isinstance(seen.hosting, Present) and any(isinstance(step, DrainNode) for step in verdict.plan.steps):
+                await drain(ports, seen.machine, seen.hosting.value.node, REMOVAL, lease, timing)
+            drained = tuple(step.id for step in granted if isinstance(step, (EvacuateStorage, DrainNode)))
+        seen = await observe(ports, name, replace(wish, skip_drain=True), allow_loopback, strict=True)
         verdict = decide_removal(seen)
         steps = [step for step in verdict.plan.steps if isinstance(step, (LeaveEtcd, ResetMachine))]
         if not steps or any(step.id not in wanted for step in steps) or not isinstance(seen.node, Present):
-            return Went(refusal=_changed(verdict, granted[0]))
-        return await _carry_out(ports, seen, seen.node.value, steps, lease)
+            return Went(drained, _changed(verdict, granted[0]))
+        went = await _carry_out(ports, seen, seen.node.value, steps, lease)
+        return replace(went, done=(*drained, *went.done))
 
 
 def _changed(verdict: Verdict, step: Step) -> Refusal:
@@ -71,6 +85,7 @@ async def _carry_out(ports: Ports, seen: Leaving, node: AliveNode, steps: Sequen
         raise TalosError("CallFailed", "The boot id of the node cannot be read, so the end of a failed reset could not be told.", "Run this again.")
     disruption = Disruption(machine.name, "reset", moment(ports.clock.now()), node.boot_id.value)
     announce(ports, cluster, disruption)
+    await mark_reset(ports, machine, seen.hosting)
     done: list[str] = []
     try:
         async with ports.nodes.authenticated(dial_endpoint(machine), credentials.value) as session:

@@ -11,11 +11,12 @@ from dataclasses import replace
 
 from ansible_collections.ichor.talos.plugins.module_utils._decide.etcd_member import MemberSeen, decide_member
 from ansible_collections.ichor.talos.plugins.module_utils._decide.removal import decide_removal
-from ansible_collections.ichor.talos.plugins.module_utils._decide.removal_words import Leaving, LocalVolume, MemberLook, RemovalWish
-from ansible_collections.ichor.talos.plugins.module_utils._model.observations import EtcdMember, EtcdStatus
+from ansible_collections.ichor.talos.plugins.module_utils._decide.removal_words import Leaving, MemberLook, RemovalWish
+from ansible_collections.ichor.talos.plugins.module_utils._model.observations import EtcdMember, EtcdStatus, NodePlace
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Observed, Present, Unknown
 from ansible_collections.ichor.talos.plugins.module_utils._model.plan import Target
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import Broken
+from ansible_collections.ichor.talos.plugins.module_utils._model.workloads import Budget, Hosting, Pod, Requirement, Volume
 from tests.unit._decide import removal_case as case
 from tests.unit._decide.rows import Row, Seen, of_plan
 from tests.unit._operations import world as w
@@ -23,6 +24,8 @@ from tests.unit._operations import world as w
 DEAD, LEAVES = ("RemoveEtcdMember", "DeleteRecord"), ("LeaveEtcd", "ResetMachine", "DeleteRecord")
 RESETS = ("ResetMachine", "DeleteRecord")
 UNREAD = Unknown("ControlPlaneUnreachable", "no other control plane answers")
+NODE = NodePlace("w1", ("10.0.0.1",), w.uuid(1).upper(), "uid-w1", "w1", ready=True)
+OTHERS = replace(NODE, system_uuid=w.uuid(9))
 ALONE = RemovalWish("cp1", record=False)
 UNREACHABLE = [{"type": "Ready", "status": "False", "reason": "NodeUnreachable", "message": ""}]
 
@@ -59,8 +62,13 @@ def spec(seen: Leaving, **changes: object) -> Leaving:
     return case.with_machine(seen, replace(machine, spec={key: value for key, value in {**machine.spec, **changes}.items() if value is not None}))
 
 
-def volumes(seen: Leaving, *found: LocalVolume) -> Leaving:
-    return replace(wish(seen, skip_drain=False), volumes=Present(found))
+def hosted(seen: Leaving, *pods: Pod, node: NodePlace = NODE, **more: object) -> Leaving:
+    """Its Kubernetes Node, with these pods on it."""
+    return replace(wish(seen, skip_drain=False), hosting=Present(Hosting(node, pods, **more)))  # type: ignore[arg-type]
+
+
+def local_volume(*nodes: str) -> Volume:
+    return Volume("pv-1", "db", "data-db-0", local=True, places=tuple((node,) for node in nodes))
 
 
 def id_of(member: str = "", make: Callable[[], Leaving] = case.silent_plane, **changes: object) -> Callable[[], Seen]:
@@ -74,7 +82,11 @@ def id_of(member: str = "", make: Callable[[], Leaving] = case.silent_plane, **c
     return seen
 
 
-LOCAL = LocalVolume("data-db-0", "db/db-0")
+DB = Pod("db", "db-0", "uid-db-0", owner_kind="StatefulSet", owner="db", claims=("data-db-0",))
+WEB = Pod("web", "web-1", "uid-web-1", owner_kind="ReplicaSet", owner="web", labels={"app": "web"})
+BARE = Pod("web", "by-hand", "uid-by-hand")
+TIGHT = Budget("web", "web", (Requirement("app", "In", ("web",)),), 0)
+DRAINED = ("DrainNode", "ResetMachine", "DeleteNode", "DeleteRecord")
 OTHER_NODE = w.identity(7)
 
 REMOVAL: tuple[Row, ...] = (
@@ -97,9 +109,24 @@ REMOVAL: tuple[Row, ...] = (
     Row("14/never-sent-is-its-record", removal(lambda: case.with_machine(case.silent_plane(), w.machine_record("cp1", 1, "controlplane"))),
         actions=("DeleteRecord",)),
     Row("14/gone-is-done", removal(lambda: replace(case.silent_plane(), machine=None))),
-    Row("14/drained", removal(lambda: volumes(case.worker())), actions=("DrainNode", *RESETS), absent=("14/not-drained",)),
-    Row("14/evacuated", removal(lambda: wish(volumes(case.worker(), LOCAL), accept_data_loss=True)), actions=("EvacuateStorage", "DrainNode", *RESETS),
-        says=("data-db-0 of db/db-0",)),
+    Row("14/drained", removal(lambda: hosted(case.worker(), WEB)), actions=DRAINED, absent=("14/not-drained", "14/drain-blocked"),
+        says=("1 pod of Node w1 goes elsewhere first",)),
+    Row("14/drained-and-empty", removal(lambda: hosted(case.worker())), actions=DRAINED, says=("takes no more pods",)),
+    Row("14/drained-control-plane", removal(lambda: hosted(case.alive_plane(), WEB)),
+        actions=("DrainNode", "LeaveEtcd", "ResetMachine", "DeleteNode", "DeleteRecord")),
+    Row("14/evacuated", removal(lambda: wish(hosted(case.worker(), DB, volumes=(local_volume("w1"),)), accept_data_loss=True)),
+        actions=("EvacuateStorage", *DRAINED), says=("db/data-db-0 of db/db-0",)),
+    Row("14/no-node-to-drain", removal(lambda: replace(hosted(case.worker()), hosting=Absent())), actions=RESETS, rules=("14/no-node",)),
+    Row("14/budget-allows-nothing", removal(lambda: hosted(case.worker(), WEB, budgets=(TIGHT,))), actions=DRAINED, rules=("14/drain-blocked",),
+        says=("web/web-1 (PodDisruptionBudget web/web allows no disruption)", "ends without a reset")),
+    Row("14/pod-of-nobody", removal(lambda: hosted(case.worker(), BARE)), actions=DRAINED, rules=("14/drain-unowned",), says=("web/by-hand",)),
+    Row("14/no-other-node", removal(lambda: hosted(case.worker(), WEB, elsewhere=0)), actions=DRAINED, rules=("14/drain-nowhere",)),
+    Row("14/skipped-and-its-node-goes", removal(lambda: wish(hosted(case.worker(), WEB), skip_drain=True)),
+        actions=("ResetMachine", "DeleteNode", "DeleteRecord"), rules=("14/not-drained",)),
+    Row("14/skipped-and-its-node-unread", removal(lambda: replace(case.worker(), hosting=Unknown("TimedOut", "no answer"))), actions=RESETS,
+        rules=("14/not-drained", "14/node-unread")),
+    Row("14/skipped-and-another-s-node", removal(lambda: wish(hosted(case.worker(), node=OTHERS), skip_drain=True)), actions=RESETS,
+        rules=("14/node-of-another",)),
     # Resumed.
     Row("14/resumed-after-leaving", removal(lambda: etcd(deaf(case.removing(case.alive_plane())), 2, 3, 4, healthy=(2, 3, 4))), actions=RESETS),
     Row("14/resumed-after-leaving-with-another-count", removal(lambda: etcd(deaf(case.removing(case.alive_plane(5, 4))), 2, 3, 4, healthy=(2, 3, 4))),
@@ -175,9 +202,11 @@ REMOVAL: tuple[Row, ...] = (
         rules=("14/nothing-to-wipe",)),
     Row("14/not-drained-by-anybody", removal(lambda: wish(case.worker(), skip_drain=False)), rules=("14/drain",), reasons=("DrainRequired",),
         says=("skip_drain: true",)),
-    Row("14/volumes-unread", removal(lambda: replace(volumes(case.worker()), volumes=Unknown("TimedOut", "no answer"))), rules=("14/drain-unknown",)),
-    Row("14/volumes-would-be-lost", removal(lambda: volumes(case.worker(), LOCAL)), rules=("14/data-loss",), reasons=("DataLossNotAccepted",),
-        says=("data-db-0 of db/db-0",)),
+    Row("14/volumes-unread", removal(lambda: replace(hosted(case.worker()), hosting=Unknown("TimedOut", "no answer"))), rules=("14/drain-unknown",),
+        reasons=("DrainRequired",)),
+    Row("14/node-of-another-board", removal(lambda: hosted(case.worker(), node=OTHERS)), rules=("14/other-node",), reasons=("IdentityMismatch",)),
+    Row("14/volumes-would-be-lost", removal(lambda: hosted(case.worker(), DB, volumes=(local_volume("w1"),))), rules=("14/data-loss",),
+        reasons=("DataLossNotAccepted",), says=("data-db-0 of db/db-0",)),
     # A reset alone.
     Row("14/reset-of-a-worker", removal(lambda: replace(case.worker(), wish=RemovalWish("w1", record=False))), actions=("ResetMachine",),
         rules=("14/reset-alone",), says=("controller installs the machine again",)),

@@ -26,6 +26,8 @@ SENTENCES: tuple[Sentence, ...] = (
     _s("condition `Removal=Removing` is written before the first step, holds every send to the machine (a loop that runs beside it must not re-install it), "
        "and only a person lifts it:", HELD, "12/being-removed", f"{LIFE}::test_a_removal_is_called_off_by_a_person"),
     _s("`evacuate storage → drain → leave etcd (control planes) → reset → delete the record`; it comes back as pending.", "14/evacuated", "14/drained",
+       "14/drained-and-empty", "14/drained-control-plane", "14/no-node-to-drain", "14/budget-allows-nothing", "14/pod-of-nobody", "14/no-other-node",
+       "14/skipped-and-its-node-goes", "14/skipped-and-its-node-unread", "14/skipped-and-another-s-node", "14/node-of-another-board",
        "14/control-plane-over-the-count", "14/worker", "14/a-learner-leaves-too", KILLED, LAB),
     _s("Evacuation lists the local volumes that pods of the node own and that would be lost, and asks for `accept_data_loss`; this product moves no data.",
        "14/volumes-would-be-lost", "14/volumes-unread", "14/not-drained-by-anybody"),

@@ -22,7 +22,7 @@ from tests.unit._decide.rows import Row
 from tests.unit._decide.rows_removal import REMOVAL
 
 ROOT = Path(__file__).parents[3]
-FILES = ("removal.py", "removal_gates.py", "member_death.py", "etcd_member.py")
+FILES = ("removal.py", "removal_drain.py", "removal_gates.py", "member_death.py", "etcd_member.py")
 
 
 @pytest.mark.parametrize("row", REMOVAL, ids=lambda row: row.id)

@@ -6,75 +6,22 @@
 
 from __future__ import annotations
 
-import datetime
-import ipaddress
 import json
-import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from ansible_collections.ichor.talos.plugins.module_utils._kube.access import Access, open_api
 from ansible_collections.ichor.talos.plugins.module_utils._kube.api import MERGE_PATCH
 from ansible_collections.ichor.talos.plugins.module_utils._kube.nodes import place_of
-from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.secrets import read_bundle
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import NodePlace
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Present
-from ansible_collections.ichor.talos.plugins.module_utils._model.records import CLUSTER, Record
 from ansible_collections.ichor.talos.plugins.module_utils._operations.managed_cluster import ManagedClusters
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
 
-from tests.parts.apiserver import ApiServer, Serving, running
+from tests.parts.apiserver import ApiServer, running
+from tests.unit._operations.managed_world import BUNDLE, Clock, Records, serving
 
-BUNDLE = Path(__file__).parents[2] / "vectors" / "secrets.yaml"
 UUID = "4c4c4544-0042-3010-8047-000000000001"
-
-
-class Records:
-    """A store with one cluster and its bundle."""
-
-    def __init__(self, endpoint: str, bundle: bytes = BUNDLE.read_bytes()) -> None:
-        self.cluster = Record(CLUSTER, "prod", {"endpoint": endpoint, "secretsRef": {"name": "prod"}})
-        self.content = bundle
-
-    def get(self, kind: str, name: str) -> Record | None:
-        return self.cluster if (kind, name) == (CLUSTER, "prod") else None
-
-    def bundle(self, name: str) -> bytes:
-        return self.content
-
-
-class Clock:
-    """UTC as it is, since certificates are real; the other clock moves when a test moves it."""
-
-    def __init__(self) -> None:
-        self.ticks = 0.0
-
-    def now(self) -> float:
-        return datetime.datetime.now(datetime.timezone.utc).timestamp()
-
-    def monotonic(self) -> float:
-        return self.ticks
-
-
-def serving() -> Serving:
-    """What Talos makes for its API server from the bundle's CA."""
-    authority = read_bundle(BUNDLE.read_bytes(), source="bundle").k8s
-    ca = x509.load_pem_x509_certificate(authority.crt.encode())
-    signer = serialization.load_pem_private_key(authority.key.encode(), None)
-    key = ec.generate_private_key(ec.SECP256R1())
-    now = datetime.datetime.now(datetime.timezone.utc)
-    certificate = (
-        x509.CertificateBuilder().subject_name(x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "kube-apiserver")])).issuer_name(ca.subject)
-        .public_key(key.public_key()).serial_number(int.from_bytes(os.urandom(8), "big")).not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(hours=1))
-        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False).sign(signer, hashes.SHA256()))
-    return Serving(certificate.public_bytes(serialization.Encoding.PEM).decode(), key.private_bytes(
-        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()).decode(), authority.crt)
 
 
 @pytest.fixture(scope="module")
@@ -101,8 +48,10 @@ def clusters(server: ApiServer) -> Iterator[ManagedClusters]:
 
 
 def test_the_node_of_a_name_is_told(clusters: ManagedClusters) -> None:
-    assert clusters("prod", ["cp-1"], "") == Present(NodePlace("cp-1", ("192.0.2.21",), UUID.upper()), "Kubernetes of prod")
-    assert clusters("prod", ["gone", "W-1"], UUID) == Present(NodePlace("w-1", ("192.0.2.22",)), "Kubernetes of prod")
+    for names, uuid, wanted in ((["cp-1"], "", ("cp-1", ("192.0.2.21",), UUID.upper())), (["gone", "W-1"], UUID, ("w-1", ("192.0.2.22",), ""))):
+        found = clusters("prod", names, uuid)
+        assert isinstance(found, Present) and found.source == "Kubernetes of prod"
+        assert (found.value.name, found.value.addresses, found.value.system_uuid) == wanted
 
 
 def test_else_the_node_of_the_uuid_and_else_none(clusters: ManagedClusters) -> None:

@@ -1,0 +1,39 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Asking the API server of a managed cluster: whole lists, and what goes wrong as one error (design section 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .._model.errors import Failure, TalosError
+from .._model.records import JsonMap, list_at, text_at
+from .api import Api, ApiRefused, ApiSilent
+
+_PAGE = "500"
+
+
+def listed(api: Api, path: str, what: str, query: Mapping[str, str] | None = None) -> list[JsonMap]:
+    """Every object of a list, page after page. Raises TalosError where the API server does not answer or does not tell `what`."""
+    found: list[JsonMap] = []
+    token: str | None = ""
+    while token is not None:
+        try:
+            answer = api.request("GET", path, query={"limit": _PAGE, **(query or {}), **({"continue": token} if token else {})})
+        except (ApiSilent, ApiRefused) as error:
+            raise failed(api, f"GET {path}", f"does not tell {what}", error) from None
+        found += [item for item in list_at(answer, "items") if isinstance(item, dict)]
+        token = text_at(answer, "metadata", "continue") or None
+    return found
+
+
+def failed(api: Api, call: str, what: str, error: ApiSilent | ApiRefused) -> TalosError:
+    """`TimedOut`, `PermissionDenied` or `CallFailed`; `what` is what the API server does not do."""
+    if isinstance(error, ApiSilent):
+        return TalosError("TimedOut", f"The cluster's API server {api.host} did not answer: {error.message.rstrip('.')}.", "Look at the cluster's endpoint.",
+                          failure=Failure(node=api.host, rpc=call, retryable=True))
+    reason = "PermissionDenied" if error.status in (401, 403) else "CallFailed"
+    return TalosError(reason, f"The cluster's API server {api.host} {what}: {error.message.rstrip('.')}.",
+                      "Look at the cluster's endpoint and at its secrets bundle.", failure=Failure(node=api.host, rpc=call, code=str(error.status)))
