@@ -36,7 +36,7 @@ FILE_OPTIONS = frozenset({"talosconfig", "config_file", "bundle_file", "patch_fi
 PATH_OPTIONS = FILE_OPTIONS | {"store_path", "state_path", "plan_file", "save_plan", "config_dir", "path", "alive_file", "manifests", "export_path", "json_path", "show_plan"}
 
 #: Options that name records; where one is given and `store` is not, the directory store is used.
-RECORD_OPTIONS = ("cluster", "machine", "machines", "select", "name", "backup")
+RECORD_OPTIONS = ("cluster", "machine", "machines", "select", "name", "backup", "order")
 
 #: Groups of every module, so that `module_defaults: group/ichor.talos.talos` may set them once for all.
 COMMON_GROUPS = ("store", "credentials", "timing", "network")

@@ -50,7 +50,7 @@ REFUSAL_REASONS = frozenset({
     "QuorumAtRisk", "QuorumUnknown", "HoldApply", "OperationInProgress", "RemovalInProgress", "SendingUnconfirmed",
     "ControlPlaneNeeded", "MemberAnswers", "MemberUnclear", "DeathUnproven", "DrainRequired", "DataLossNotAccepted", "ResetFailed",
     "StoreInCluster", "ControlPlaneAlive", "SnapshotInvalid", "SnapshotNotFound", "ArchiveUnreachable", "ArchiveRefused",
-    "TrustNotNeeded", "InstallNotAllowed", "PendingLimit", "BlockedMachines", "UnreachableMachines", "DriftFound",
+    "MachineManaged", "TrustNotNeeded", "InstallNotAllowed", "PendingLimit", "VersionUnsupported", "BlockedMachines", "UnreachableMachines", "DriftFound",
 })
 ALL_REASONS = (READY_REASONS | PROVISIONED_REASONS | LOCK_REASONS | TRANSPORT_REASONS | REQUEST_REASONS | REFUSAL_REASONS)
 

@@ -110,6 +110,14 @@ class NodeSession:
         content = b"".join(answer.bytes for answer in answers).decode("ascii", "replace")
         return Present(clean.text(content), _BOOT_ID_FILE) if content.strip() else Absent(_BOOT_ID_FILE)
 
+    async def hostname(self) -> Observed[str]:
+        found = await cosi.get(self._caller, cosi.HOSTNAME)
+        return Present(clean.text(found.value.hostname), found.source) if isinstance(found, Present) else found
+
+    async def version(self) -> Observed[str]:
+        found = await cosi.get(self._caller, cosi.VERSION)
+        return Present(clean.text(found.value.version), found.source) if isinstance(found, Present) else found
+
     async def services(self) -> tuple[ServiceState, ...]:
         return reads.services((await self._caller.send(call(MACHINE, "ServiceList"), None))[0])
 
@@ -179,9 +187,9 @@ class NodeSession:
         """The node waits for a healthy etcd of its own, removes its member, stops etcd and deletes its data."""
         await self._caller.send(call(MACHINE, "EtcdLeaveCluster"), method(MACHINE, "EtcdLeaveCluster").request())
 
-    async def reset(self, partitions: Sequence[str]) -> None:
-        """Graceful and with a restart: what is not named stays, and a member that cannot leave etcd wipes nothing."""
-        request = method(MACHINE, "Reset").request(graceful=True, reboot=True)
+    async def reset(self, partitions: Sequence[str], graceful: bool = True) -> None:
+        """With a restart: what is not named stays, and a member that is to leave etcd first (`graceful`) and cannot wipes nothing."""
+        request = method(MACHINE, "Reset").request(graceful=graceful, reboot=True)
         for label in partitions:
             request.system_partitions_to_wipe.add(label=label, wipe=True)
         await self._caller.send(call(MACHINE, "Reset"), request)
