@@ -113,6 +113,9 @@ records:
         fingerprint:
           description: Its certificate, as talosctl shows it.
           type: str
+        certificate_ends:
+          description: When that certificate ends, in UTC; Talos makes the next one by itself.
+          type: str
     doing:
       description: What it is doing.
       type: dict

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from .._model.errors import TalosError
 
 #: What to install for a package that is imported under another name.
-DISTRIBUTIONS = {"yaml": "PyYAML", "grpc": "grpcio", "google.protobuf": "protobuf"}
+DISTRIBUTIONS = {"yaml": "PyYAML", "grpc": "grpcio", "google.protobuf": "protobuf", "jinja2": "Jinja2"}
 
 
 def require(packages: Sequence[str], module: str) -> None:

@@ -12,6 +12,7 @@ from dataclasses import fields
 
 from .._model.errors import TalosError
 from .._model.plain_files import read_given
+from .._model.records import Json
 from .._model.timing import LONGEST, Timing, contradictions
 from .given import check_given
 from .redaction import Redactor
@@ -103,6 +104,10 @@ class Options:
     def remember(self, text: str) -> None:
         """Remember the secrets of a YAML or JSON text that came in an ordinary option, so that they are masked in what leaves the module."""
         self._redactor.add_document(text)
+
+    def masked(self, data: Json) -> Json:
+        """The data as it may leave the module: what quotes a secret of this run, wholly or in part, is masked."""
+        return self._redactor.data(data, foreign=True)
 
     def secret_content(self, content: str, file: str) -> bytes | None:
         """The text of the option `content`, else of the file that the option `file` names, in clear; None without both.

@@ -4,10 +4,12 @@
 
 """Plans kept in a file, so that one can be read, approved and then be exactly what runs (design section 20, "Saved plans").
 
-The file is JSON: `format`, and `plans`, each with the module's name, `plan_id`, `steps` (id, canonical form, description)
-and `done`, the ids of the steps that were executed under it; `run` names the ansible-playbook run that wrote it, and the
-first task of another run starts the file anew. `digest` is that of everything else in it, so that a file which was changed
-after it was read is no longer taken for what was approved. It holds digests, never a secret; mode 0600.
+The file is JSON: `format`, and `plans`, each with the module's name, `plan_id`, `steps` (id, canonical form, description),
+`done`, the ids of the steps that were executed under it, and what was said beside the steps (`refusals`, `warnings`, `waits`);
+`run` names the ansible-playbook run that wrote it, and the first task of another run starts the file anew. `id` stands for all
+plans of the file together, and `changes` says whether there is anything to do. `digest` is that of everything else in it, so
+that a file which was changed after it was read is no longer taken for what was approved. It holds digests, never a secret; mode
+0600. Beside it the same is written for a person, as Markdown.
 """
 
 from __future__ import annotations
@@ -23,6 +25,8 @@ from .._model.errors import TalosError
 from .._model.plan import Plan, digest, plan_id, step_id
 from .._model.plain_files import NotJson, read_given, read_json
 from .._model.records import Json
+from .plan_markdown import MARK, markdown
+from .plan_text import SHORT_ID, refusal_line, wait_text
 
 FORMAT = "ichor.talos/plan/v1"
 #: The file by which a folder is known to be a store of records.
@@ -44,6 +48,9 @@ class SavedPlan:
     plan_id: str
     steps: tuple[SavedStep, ...]
     done: tuple[str, ...] = ()
+    refusals: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
+    waits: tuple[str, ...] = ()
 
     @property
     def finished(self) -> bool:
@@ -52,8 +59,27 @@ class SavedPlan:
 
 def of_plan(module: str, plan: Plan) -> SavedPlan:
     """What is saved of a plan."""
-    steps = tuple(SavedStep(step.id, step.canonical(), step.describe()) for step in plan.steps)
-    return SavedPlan(module, plan.id, steps)
+    steps = tuple(SavedStep(step.id, step.canonical(), {**step.describe(), "address": step.target.address}) for step in plan.steps)
+    warnings = tuple(f"{warning.target}: {warning.message}" if str(warning.target) else warning.message for warning in plan.warnings)
+    return SavedPlan(module, plan.id, steps, refusals=tuple(map(refusal_line, plan.refusals)), warnings=warnings, waits=tuple(map(wait_text, plan.waits)))
+
+
+def shown(plan: SavedPlan) -> dict[str, Json]:
+    """The plan without the forms that only its id is made of."""
+    steps: list[Json] = [{"id": step.id, "description": dict(step.description)} for step in plan.steps]
+    return {"module": plan.module, "plan_id": plan.plan_id, "finished": plan.finished, "done": list(plan.done), "steps": steps,
+            "refusals": list(plan.refusals), "warnings": list(plan.warnings), "waits": list(plan.waits)}
+
+
+def id_of(plans: Sequence[SavedPlan]) -> str:
+    """One id for the plans of a file together; equal plans have equal ids."""
+    return digest([[plan.module, plan.plan_id] for plan in plans])
+
+
+def text_path(path: str) -> str:
+    """Where the readable form of the plan file lies: `plan.md` beside `plan.json`."""
+    stem, extension = os.path.splitext(path)
+    return f"{stem if extension == '.json' else path}.md"
 
 
 def read(path: str) -> tuple[SavedPlan, ...]:
@@ -78,6 +104,19 @@ def refuse_target(path: str, store_folders: Sequence[str] = ()) -> None:
         raise TalosError("InvalidInput", f"save_plan {path} is inside the store {inside}.", "Save the plan outside the folders of the records.")
     if os.path.lexists(path):
         _read(path, "save_plan")
+    beside = text_path(path)
+    if os.path.lexists(beside) and not _is_text(beside):
+        raise TalosError("InvalidInput", f"save_plan {path} would write its readable form to {beside}, which is something else.",
+                         "Nothing is written over it: give another path, or move it away.")
+
+
+def _is_text(path: str) -> bool:
+    """Whether a readable plan is there."""
+    try:
+        with open(path, encoding="utf-8", errors="replace") as stream:
+            return stream.readline().rstrip() == MARK
+    except OSError:
+        return False
 
 
 def _read(path: str, option: str) -> tuple[str, tuple[SavedPlan, ...]]:
@@ -120,7 +159,8 @@ def _plan(entry: Json) -> SavedPlan:
     done = entry.get("done") or []
     if not isinstance(steps, list) or not isinstance(done, list):
         raise ValueError("steps and done are lists")
-    return SavedPlan(str(entry["module"]), str(entry["plan_id"]), tuple(_step(step) for step in steps), tuple(str(item) for item in done))
+    told = {key: tuple(map(str, value)) for key in ("refusals", "warnings", "waits") if isinstance(value := entry.get(key), list)}
+    return SavedPlan(str(entry["module"]), str(entry["plan_id"]), tuple(_step(step) for step in steps), tuple(str(item) for item in done), **told)
 
 
 def _step(entry: Json) -> SavedStep:
@@ -155,17 +195,27 @@ def record_done(path: str, module: str, executed: Sequence[str]) -> None:
 
 
 def _write(path: str, plans: Sequence[SavedPlan], run: str) -> None:
-    data: dict[str, Json] = {"format": FORMAT, "run": run, "plans": [
-        {"module": plan.module, "plan_id": plan.plan_id, "finished": plan.finished, "done": list(plan.done),
-         "steps": [{"id": step.id, "description": dict(step.description), "canonical": step.canonical} for step in plan.steps]}
-        for plan in plans]}
+    """The file, then its readable form; a run that is only given the file makes none."""
+    forms = [{step.id: step.canonical for step in plan.steps} for plan in plans]
+    entries: list[dict[str, Json]] = [shown(plan) for plan in plans]
+    for entry, canonical in zip(entries, forms):
+        steps = entry["steps"]
+        entry["steps"] = [{**step, "canonical": canonical[str(step["id"])]} for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
+    fresh = not os.path.lexists(path)
+    data: dict[str, Json] = {"format": FORMAT, "run": run, "id": id_of(plans), "changes": any(plan.steps for plan in plans), "plans": [*entries]}
     data["digest"] = _digest(data)
-    target = Path(path)
+    _put(Path(path), json.dumps(data, indent=2, sort_keys=True) + "\n")
+    beside = text_path(path)
+    if fresh or _is_text(beside):
+        _put(Path(beside), markdown(id_of(plans)[:SHORT_ID], os.path.basename(path), [shown(plan) for plan in plans]))
+
+
+def _put(target: Path, text: str) -> None:
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         try:
-            with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-                stream.write(json.dumps(data, indent=2, sort_keys=True) + "\n")
+            with os.fdopen(descriptor, "w", encoding="utf-8", errors="replace") as stream:
+                stream.write(text)
                 stream.flush()
                 os.fsync(stream.fileno())
             os.replace(temporary, target)
@@ -173,5 +223,5 @@ def _write(path: str, plans: Sequence[SavedPlan], run: str) -> None:
             os.unlink(temporary)
             raise
     except OSError as error:
-        raise TalosError("InvalidInput", f"The plan file {path} cannot be written: {error.strerror or error}.",
+        raise TalosError("InvalidInput", f"The plan file {target} cannot be written: {error.strerror or error}.",
                          "Give a path in a folder that exists and can be written.") from error

@@ -18,6 +18,7 @@ from .._model.approval import approval_state
 from .._model.dialling import dial_rules
 from .._model.errors import TalosError
 from .._model.machine import cluster_of, dial_endpoint
+from .._model.moments import moment
 from .._model.observations import NodeFacts
 from .._model.observed import Absent, Observed, Present, Unknown
 from .._model.outcome import Outcome
@@ -142,7 +143,7 @@ def _node(now: NodeNow) -> Json:
         "answers": True, "maintenance_mode": now.maintenance, "reason": "", "message": "",
         "stage": stage.stage if stage else None, "ready": stage.ready if stage else None, "unmet": list(stage.unmet) if stage else [],
         "uuid": facts.identity.uuid, "serial": facts.identity.serial, "macs": list(facts.identity.macs), "hostname": facts.hostname,
-        "talos_version": facts.talos_version, "fingerprint": facts.certificate.fingerprint, "sha256": facts.certificate.sha256,
+        "talos_version": facts.talos_version, "fingerprint": facts.certificate.fingerprint, "sha256": facts.certificate.sha256, "certificate_ends": moment(facts.certificate.not_after),
         "secure_boot": facts.secure_boot.value if isinstance(facts.secure_boot, Present) else None,
         "disks": [disk_status(disk) for disk in facts.disks.value] if isinstance(facts.disks, Present) else None,
         "links": [link_status(link) for link in facts.links.value] if isinstance(facts.links, Present) else None,
