@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from .._model.approval import approval_state
+from .._model.approval import approval_state, was_sent
 from .._model.machine import cluster_of
 from .._model.records import Record, condition_of, text_at
 
@@ -34,6 +34,12 @@ def has_converged(machine: Record) -> bool:
 def is_followed(machine: Record) -> bool:
     """A configuration was stored and it has not joined yet (section 9, step 3)."""
     return is_stored(machine) and not has_converged(machine)
+
+
+def held_for_adoption(machine: Record) -> bool:
+    """It was adopted and not released yet: nothing is sent to it, and it is not followed (section 15). A person's own hold is an annotation."""
+    ready = condition_of(machine, "Ready")
+    return ready is not None and ready.reason == "AdoptionHeld" and not was_sent(machine)
 
 
 def in_cluster(machines: Iterable[Record], cluster: str) -> tuple[Record, ...]:

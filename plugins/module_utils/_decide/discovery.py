@@ -189,8 +189,8 @@ class _Pass:
             return
         name = answer.probe.certificate.common_name if answer.probe.certificate else ""
         message = (f"{endpoint} runs a configuration already{f' (its certificate is for {name})' if name else ''}: nothing is created. "
-                   "Taking it into this cluster as it is (add_machine) and resetting it for this cluster (reclaim) are not available yet: "
-                   "leave it as it is, or wipe it with the talosconfig of its own cluster (talosctl reset).")
+                   "Where it belongs to this cluster, ichor.talos.add_machine takes it in as it is; where it belongs to another one, "
+                   "ichor.talos.reclaim resets it with consent.")
         self._tell(answer, message, "6/already-configured", owner.name if owner else "")
         if self.request.register and self.world.cluster is not None and not self._told_before(answer, message):
             self.events.append(Event(Ref(CLUSTER, self.request.cluster), "Warning", "AlreadyConfigured", message, moment(self.now)))

@@ -18,7 +18,7 @@ from .._model.errors import TRANSPORT_REASONS
 from .._model.observed import Absent, Present, Unknown
 from .._model.plan import Refusal, Wait, Warn
 from .._model.records import HOLD_APPLY, TRUST_FINGERPRINT, condition_of, dig, text_at
-from .approved import has_converged, is_approved, is_bootstrapped, is_followed
+from .approved import has_converged, held_for_adoption, is_approved, is_bootstrapped, is_followed
 from .hostnames import hostname_conflict, members_needed, namesake, namesake_conflict
 from .install_disk import not_the_approved, picked
 from .lock import LockView, disruption_of, held_by_other, lock_refusals
@@ -263,6 +263,9 @@ GATES: tuple[Gate, ...] = (
              seen, "9/0-not-approved", "NotApproved",
              f"Machine {seen.target.name} is {text_at(seen.machine.spec if seen.machine else {}, 'approvalState') or 'pending'}, not approved.",
              "Approve it with talos_machine_approval.")),
+    Gate("15/held", lambda seen, now: seen.machine is not None and held_for_adoption(seen.machine),
+         lambda seen, now: refuse(seen, "15/held", "AdoptionHeld", "The machine was adopted and is held: nothing is sent to it before its release.",
+                                  "Release it with talos_adopt (ichor.talos.adopt), or delete its record.")),
     Gate("9/1-render", lambda seen, now: not isinstance(seen.config, Present), _config_unusable),
     Gate("9/1-config-mismatch", lambda seen, now: bool(_config_mismatch(seen)),
          lambda seen, now: refuse(seen, "9/1-config-mismatch", "RenderFailed", _config_mismatch(seen),

@@ -131,7 +131,7 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
         for key, inner in value.items():
             # extraArgs: one value and a list of one value say the same
             single = isinstance(inner, list) and len(inner) == 1 and path.rsplit(".", 1)[-1] == "extraArgs"
-            yield from _leaves(inner[0] if single else inner, f"{path}.{_key(key)}" if path else _key(key))
+            yield from _leaves(inner[0] if single else inner, f"{path}.{path_key(key)}" if path else path_key(key))
         if not value and _means_something(path):
             yield path, "{}"
     elif isinstance(value, (list, tuple)):
@@ -142,7 +142,7 @@ def _leaves(value: Any, path: str) -> Iterator[tuple[str, Any]]:
         yield path, '""' if value in ("", None) and _is_map_entry(path) else value
 
 
-def _key(key: str) -> str:
+def path_key(key: str) -> str:
     return f"[{key}]" if "." in key else key
 
 

@@ -15,7 +15,8 @@ from .compare import Difference, differences
 from .documents import Config
 from .schema import LEGACY
 
-_IMAGES = {
+#: Where a configuration names the images of Kubernetes.
+IMAGES = {
     (LEGACY, "machine.kubelet.image"), (LEGACY, "cluster.apiServer.image"), (LEGACY, "cluster.controllerManager.image"),
     (LEGACY, "cluster.scheduler.image"), (LEGACY, "cluster.proxy.image"), ("KubeletConfig", "image"), ("KubeAPIServerConfig", "image"),
     ("KubeControllerManagerConfig", "image"), ("KubeSchedulerConfig", "image"), ("KubeProxyConfig", "image"),
@@ -52,7 +53,7 @@ def drift(wanted: Config, running: Config) -> Drift:
         kind = difference.document.split("/", 1)[0]
         if any(kind == of and pattern.match(difference.path) for of, pattern in _AUTHORITY):
             authority.append(difference)
-        elif (kind, difference.path) in _IMAGES and _newer(difference.running, difference.wanted):
+        elif (kind, difference.path) in IMAGES and _newer(difference.running, difference.wanted):
             newer.append(difference)
         else:
             apply.append(difference)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from .._decide.approved import has_converged, is_followed
+from .._decide.approved import has_converged, held_for_adoption, is_followed
 from .._decide.lock import disruption_of
 from .._model.approval import approval_state, status_lost, was_sent
 from .._model.errors import TalosError
@@ -25,8 +25,8 @@ from .rounds import Acted, Round
 
 Act = Callable[[Surroundings, Round, Step, Effects], Awaitable[Acted]]
 
-#: The phases of a record; UNDECIDED machines wait for a person and are not dialled.
-UNDECIDED, PROVISION, FOLLOW, CONVERGED = "undecided", "provision", "follow", "converged"
+#: The phases of a record; UNDECIDED and HELD machines wait for a person and are not dialled.
+UNDECIDED, HELD, PROVISION, FOLLOW, CONVERGED = "undecided", "held", "provision", "follow", "converged"
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,9 @@ def phase_of(machine: Record) -> str:
         return UNDECIDED
     if status_lost(machine) or is_followed(machine):
         return FOLLOW
-    return CONVERGED if has_converged(machine) else PROVISION
+    if has_converged(machine):
+        return CONVERGED
+    return HELD if held_for_adoption(machine) else PROVISION
 
 
 async def look(around: Surroundings, name: str, effects: Effects) -> Looked:
@@ -55,6 +57,8 @@ async def look(around: Surroundings, name: str, effects: Effects) -> Looked:
     control_plane = text_at(machine.spec, "role") == "controlplane"
     if phase == UNDECIDED:
         return Looked(_undecided(around, machine), _nothing, control_plane)
+    if phase == HELD:
+        return Looked(_held(around, machine), _nothing, control_plane)
     if _only_would_be_sent(around, machine):
         row = MachineRow(name, cluster_of(machine), text_at(machine.status, "stage"), False, "ConfigStored",
                          "An earlier task of this check run would have sent it its configuration; what follows is seen then.")
@@ -110,6 +114,13 @@ def _undecided(around: Surroundings, machine: Record) -> Round:
         told = f"It waits for a person, since its identity does not single it out: {weak.message}"
     row = MachineRow(machine.name, cluster_of(machine), text_at(machine.status, "stage"), False,
                      "Rejected" if rejected else "PendingApproval", told)
+    return Round(machine.name, cluster_of(machine), Plan(), row, around.timing.reread, True)
+
+
+def _held(around: Surroundings, machine: Record) -> Round:
+    """An adopted machine before its release: its condition says what it waits for (section 15)."""
+    ready = condition_of(machine, "Ready")
+    row = MachineRow(machine.name, cluster_of(machine), text_at(machine.status, "stage"), False, "AdoptionHeld", ready.message if ready else "")
     return Round(machine.name, cluster_of(machine), Plan(), row, around.timing.reread, True)
 
 

@@ -158,6 +158,8 @@ PROVISIONING: tuple[Row, ...] = (
     Row("9/older-than-the-cluster", "9/7-contract", lambda: case.shows(case.worker(), version="v1.12.11"), "ContractTooNew"),
     Row("9/older-than-the-documents", "9/7-contract", lambda: case.worker(config=UNATTENDED), "ContractTooNew"),
     Row("9/of-unknown-version", "9/7-contract", lambda: case.shows(case.worker(), version=""), "ContractTooNew"),
+    Row("15/adopted-and-held", "15/held", lambda: case.worker(status={"conditions": [
+        {"type": "Ready", "status": "False", "reason": "AdoptionHeld", "message": ""}]}), "AdoptionHeld"),
     Row("9/held-by-its-annotation", "9/8-hold-apply", lambda: case.worker(annotations={HOLD_APPLY: "true"}), "HoldApply"),
     Row("9/shutting-down", "9/8-cluster", lambda: case.worker(cluster={"hold": "shutdown"}), "ClusterShuttingDown"),
     Row("9/rotating", "9/8-cluster", lambda: case.worker(cluster={"hold": "caRotation"}), "CARotation"),

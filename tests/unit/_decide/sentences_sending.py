@@ -471,6 +471,7 @@ SENTENCES: tuple[Sentence, ...] = (
 
 #: Rows that stand for sentences of other sections.
 OTHERS: dict[str, str] = {
+    "15/adopted-and-held": "section 15, a machine that was adopted and is not released",
     "12/send-with-state": "section 12, the gates of every insecure send to a control plane of a bootstrapped cluster",
     "12/send-with-state-to-a-worker": "section 12, the gates of every insecure send to a control plane of a bootstrapped cluster",
     "12/send-with-state-before-the-bootstrap": "section 12, the gates of every insecure send to a control plane of a bootstrapped cluster",

@@ -1,0 +1,226 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""One adoption under decision: what was read, as the gates and the plan look at it (design section 15)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cached_property
+
+from .._machineconfig.contract import contract_of, minor, schema_for
+from .._machineconfig.documents import Config
+from .._machineconfig.named import machine_authority
+from .._machineconfig.problem import ConfigProblem
+from .._machineconfig.render import PatchRecord
+from .._machineconfig.schema import VERSIONS
+from .._machineconfig.secrets import Bundle, bundle_of_config
+from .._model.approval import approval_state
+from .._model.errors import TalosError
+from .._model.identity import canonical_uuid
+from .._model.machine import cluster_of
+from .._model.observed import Absent, Observed, Present, Unknown
+from .._model.plan import Target
+from .._model.records import Record, text_at
+from .adoption_classes import unreadable
+from .adoption_reading import cluster_id, read_node, role_of
+from .adoption_words import AdoptSeen, AdoptWish, Blocked, LiveNode, cluster_target
+from .approved import has_converged, held_for_adoption
+
+NEW, PENDING, REJECTED, HELD, ADOPTED, ELSEWHERE = "new", "pending", "rejected", "held", "adopted", "elsewhere"
+#: The end of the names of the patches that adoption writes.
+SUFFIX = "adopted"
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is wanted and what was read, with what follows from both."""
+
+    wish: AdoptWish
+    seen: AdoptSeen
+
+    @property
+    def target(self) -> Target:
+        return cluster_target(self.wish.cluster, self.seen.cluster)
+
+    def at(self, address: str) -> Target:
+        """What a refusal about the node at an address names."""
+        node = next((node for node in self.live if node.address == address), None)
+        name = self.names.get(address, "") if node is not None else ""
+        uid = self.seen.cluster.uid if self.seen.cluster is not None else ""
+        record = self.record_of(node) if node is not None else None
+        return Target(name=name, cluster=self.wish.cluster, cluster_id=uid, uid=record.uid if record is not None else "",
+                      uuid=node.facts.identity.uuid if node is not None else "", address=address)
+
+    @cached_property
+    def live(self) -> tuple[LiveNode, ...]:
+        """The nodes that answered, in the order in which they were named; the same one at two addresses once."""
+        found: dict[str, LiveNode] = {}
+        for address, node in self.seen.nodes:
+            if isinstance(node, Present):
+                found.setdefault(canonical_uuid(node.value.facts.identity.uuid) or address, node.value)
+        return tuple(found.values())
+
+    @cached_property
+    def silent(self) -> tuple[tuple[str, Unknown], ...]:
+        return tuple((address, node) for address, node in self.seen.nodes if isinstance(node, Unknown))
+
+    @cached_property
+    def known(self) -> tuple[LiveNode, ...]:
+        """The nodes of a Talos version that is supported."""
+        return tuple(node for node in self.live if self.version_fault(node) == "")
+
+    @staticmethod
+    def version_fault(node: LiveNode) -> str:
+        """'', `old` or `unknown`."""
+        try:
+            found = minor(node.facts.talos_version)
+        except ConfigProblem:
+            return "unknown"
+        if found in VERSIONS:
+            return ""
+        return "old" if schema_for(node.facts.talos_version) == VERSIONS[0] else "unknown"
+
+    @cached_property
+    def contract(self) -> str:
+        """The cluster's: that of its record, else what a control plane's configuration has, which no node may be too old for."""
+        if self.seen.cluster is not None and (version := text_at(self.seen.cluster.spec, "talosVersion")):
+            try:
+                return contract_of(version)
+            except ConfigProblem:
+                return ""
+        found = []
+        for node in self.known:
+            try:
+                config, contract = read_node(node)
+            except ConfigProblem:
+                continue
+            found.append((0 if role_of(config) == "controlplane" else 1, contract))
+        oldest = min((schema_for(node.facts.talos_version) for node in self.known), default="", key=VERSIONS.index)
+        return min(min(found)[1], oldest, key=VERSIONS.index) if found else oldest
+
+    @cached_property
+    def configs(self) -> dict[str, Config | Blocked]:
+        """What each node runs, by address, or why this is not understood."""
+        found: dict[str, Config | Blocked] = {}
+        for node in self.known:
+            try:
+                found[node.address] = read_node(node, self.contract)[0]
+            except ConfigProblem as problem:
+                found[node.address] = unreadable(problem)
+        return found
+
+    def config(self, node: LiveNode) -> Config | None:
+        found = self.configs.get(node.address)
+        return found if isinstance(found, Config) else None
+
+    @cached_property
+    def loose(self) -> dict[str, Config]:
+        """The same by the newest schema that the node knows, for what has to be told of a node whose configuration blocks it."""
+        found: dict[str, Config] = {}
+        for node in self.known:
+            config = self.config(node)
+            try:
+                found[node.address] = config if config is not None else read_node(node)[0]
+            except ConfigProblem:
+                continue
+        return found
+
+    @cached_property
+    def planes(self) -> tuple[tuple[LiveNode, Config], ...]:
+        """The control planes whose configurations are understood."""
+        return tuple((node, config) for node in self.known if (config := self.config(node)) is not None and role_of(config) == "controlplane")
+
+    @cached_property
+    def bundle(self) -> Observed[Bundle]:
+        """The one that is brought, else the one of the store, else rebuilt from a control plane's configuration."""
+        if not isinstance(self.wish.imported, Absent):
+            return self.wish.imported
+        if not isinstance(self.seen.bundle, Absent):
+            return self.seen.bundle
+        for dummy, config in self.planes:
+            try:
+                return Present(bundle_of_config(config), "a control plane's configuration")
+            except ConfigProblem as problem:
+                return Unknown(problem.reason, problem.message, problem.hint)
+        return Absent()
+
+    @cached_property
+    def bundle_name(self) -> str:
+        own = text_at(self.seen.cluster.spec, "secretsRef", "name") if self.seen.cluster is not None else ""
+        return self.wish.bundle or own or self.wish.cluster
+
+    def foreign(self, node: LiveNode) -> str:
+        """The id of the node's own cluster, where that is not the bundle's; '?' where only its CA is another one."""
+        config, bundle = self.loose.get(node.address), self.bundle
+        if config is None or not isinstance(bundle, Present):
+            return ""
+        own, authority = cluster_id(config), machine_authority(config)
+        if own and own != bundle.value.cluster_id:
+            return own
+        return "?" if _bare(authority) != _bare(bundle.value.os.crt) else ""
+
+    def record_of(self, node: LiveNode) -> Record | None:
+        uuid = canonical_uuid(node.facts.identity.uuid)
+        return next((record for record in self.seen.machines if uuid and canonical_uuid(text_at(record.spec, "identity", "uuid")) == uuid), None)
+
+    def state(self, node: LiveNode) -> str:
+        """What the store says of the machine."""
+        record = self.record_of(node)
+        if record is None:
+            return NEW
+        approval = approval_state(record)
+        if cluster_of(record) != self.wish.cluster:
+            return ELSEWHERE
+        if approval == "rejected":
+            return REJECTED
+        if approval == "pending":
+            return PENDING
+        return HELD if held_for_adoption(record) and not has_converged(record) else ADOPTED
+
+    @cached_property
+    def siblings(self) -> tuple[Record, ...]:
+        return tuple(record for record in self.seen.machines if cluster_of(record) == self.wish.cluster)
+
+    @cached_property
+    def fresh(self) -> bool:
+        """No machine of the cluster is approved yet: what is shared by the nodes is still to be found out."""
+        return not any(approval_state(record) == "approved" for record in self.siblings)
+
+    @cached_property
+    def names(self) -> dict[str, str]:
+        """The record's name of each node, by address (section 3)."""
+        taken = {record.name for record in self.seen.machines} | {one.name for one in self.seen.broken}
+        found: dict[str, str] = {}
+        for node in self.live:
+            record = self.record_of(node)
+            found[node.address] = record.name if record is not None else _free(self.wish.cluster, node.facts.identity.uuid, taken)
+            taken.add(found[node.address])
+        return found
+
+    def patches(self, name: str) -> tuple[PatchRecord, ...]:
+        """The patches that are given: not those that this adoption would write for the machine, or for all while none is approved."""
+        own = {f"{name}-{SUFFIX}"}
+        if self.fresh:
+            own |= {f"{self.wish.cluster}-{SUFFIX}", *(f"{self.wish.cluster}-{SUFFIX}-{role}" for role in ("controlplane", "worker"))}
+        return tuple(PatchRecord.of(record.name, record.spec) for record in self.seen.patches
+                     if text_at(record.spec, "clusterRef") == self.wish.cluster and record.name not in own)
+
+
+def _free(cluster: str, uuid: str, taken: Iterable[str]) -> str:
+    digits = uuid.replace("-", "")
+    for length in range(8, 33):
+        name = f"{cluster}-{digits[:length]}"
+        if name not in taken:
+            return name
+    return f"{cluster}-{digits}"
+
+
+def _bare(pem: str) -> str:
+    return "".join(pem.split())
+
+
+def problem_of(error: TalosError) -> str:
+    return f"{error.message} {error.hint}".strip()

@@ -1,0 +1,112 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""A cluster that somebody made with talosctl, in the lab: what adoption finds. Its configurations come from Talos's own machinery."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from ansible_collections.ichor.talos.plugins.module_utils._ansible.clock import SystemClock
+from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.patch import apply_patches, load_patch
+from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.documents import load
+from ansible_collections.ichor.talos.plugins.module_utils._model.dialling import DialRules
+from ansible_collections.ichor.talos.plugins.module_utils._model.endpoint import Endpoint
+from ansible_collections.ichor.talos.plugins.module_utils._node.issue import credentials_from_bundle
+from ansible_collections.ichor.talos.plugins.module_utils._node.nodes import TalosNodes
+from tests.lab.control import Lab
+from tests.machinery.random_rows import SECRETS, base
+from tests.scenarios.playing import QUICK, machine
+
+RUNNING = {"1.12": "v1.12.11", "1.13": "v1.13.9", "1.14": "v1.14.0-rc.1"}
+NAME = "prod"
+
+
+def configuration(contract: str, role: str, *patches: str) -> str:
+    """As Talos's generator made it from the bundle of the vectors, with patches merged in."""
+    config = load(base(contract, role), contract)
+    return apply_patches(config, [load_patch(patch, contract) for patch in patches]).text() if patches else base(contract, role)
+
+
+def named(hostname: str) -> str:
+    return f"apiVersion: v1alpha1\nkind: HostnameConfig\nauto: off\nhostname: {hostname}\n"
+
+
+def talosconfig(endpoints: list[str], bundle: str = SECRETS, now: float | None = None) -> str:
+    """As `talosctl gen config` leaves it beside the configurations."""
+    found = credentials_from_bundle(bundle, now=SystemClock().now() if now is None else now)
+    pem = {"ca": found.ca, "crt": found.certificate, "key": found.key}
+    return yaml.safe_dump({"context": NAME, "contexts": {NAME: {
+        "endpoints": endpoints, **{key: base64.b64encode(value.encode()).decode() for key, value in pem.items()}}}})
+
+
+@dataclass
+class Running:
+    """Nodes by name, each with the configuration that it was given; the first is bootstrapped."""
+
+    lab: Lab
+    folder: Path
+    network: str
+    configs: Mapping[str, str]
+    contract: str = "1.13"
+    first: int = 1
+    addresses: dict[str, str] = field(default_factory=dict)
+
+    def start(self, bootstrap: bool = True) -> Running:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        for number, (name, text) in enumerate(self.configs.items(), self.first):
+            self.lab.add(name=name, description=machine(number, self.network, f"5a1f0c{number:02x}", version=RUNNING[self.contract], installed=text))
+            self.addresses[name] = f"{self.network}.{number}"
+        self.path.write_text(talosconfig(list(self.addresses.values())), encoding="utf-8")
+        if bootstrap:
+            plane = next(name for name, text in self.configs.items() if "type: controlplane" in text)
+            self.lab.wait(node=plane, stage="booting")
+            asyncio.run(_bootstrap(self.addresses[plane]))
+        for name in self.configs:
+            self.lab.wait(node=name, stage="ready", seconds=60)
+        return self
+
+    @property
+    def path(self) -> Path:
+        return self.folder / "talosconfig"
+
+    def options(self, *names: str, **more: Any) -> dict[str, Any]:
+        """For talos_adopt; of all nodes unless some are named."""
+        return {"cluster": NAME, "addresses": [self.addresses[name] for name in names or self.configs], "talosconfig": str(self.path),
+                "store_path": str(self.folder / "ichor"), "allow_loopback": True, "timing": dict(QUICK), **more}
+
+    def record(self, name: str) -> str:
+        """The name that the record of a node has."""
+        number = list(self.configs).index(name) + self.first
+        return f"{NAME}-5a1f0c{number:02x}"
+
+    def status(self, record: str, kind: str = "machines") -> dict[str, Any]:
+        found = json.loads((self.folder / "ichor" / ".state" / kind / f"{record}.json").read_text(encoding="utf-8"))
+        return dict(found["status"])
+
+    def ready(self, name: str) -> str:
+        """The reason of Ready of a node's record."""
+        return next((str(entry["reason"]) for entry in self.status(self.record(name)).get("conditions", []) if entry["type"] == "Ready"), "")
+
+    def files(self) -> dict[str, bytes]:
+        """Everything that adoption wrote, but the lock's file."""
+        folder = self.folder / "ichor"
+        return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "lock"}
+
+
+async def _bootstrap(address: str) -> None:
+    nodes = TalosNodes(rules=(DialRules(allow_loopback=True),))
+    try:
+        async with nodes.authenticated(Endpoint(address, 50000), credentials_from_bundle(SECRETS, now=SystemClock().now())) as session:
+            await session.bootstrap()
+    finally:
+        await nodes.close()
