@@ -35,6 +35,9 @@ class Cluster:
     #: Before the names of its nodes in the lab, where several clusters share one.
     prefix: str = ""
     names: dict[str, str] = field(default_factory=dict)
+    #: The cluster's endpoint, at which a test may have a real API server, and the bundle that this one was made from; '' for a new one.
+    endpoint: str = "https://127.0.0.9:6443"
+    bundle_file: str = ""
 
     @property
     def store(self) -> Path:
@@ -56,9 +59,9 @@ class Cluster:
             self.lab.add(name=host, description=machine(number, self.network, HEADS[number - 1]))
             self.names[host] = f"prod-{HEADS[number - 1]}"
         addresses = [f"{self.network}.{number}" for number in range(1, len(hosts) + 1)]
-        self._plain("talos_cluster", name="prod", endpoint="https://127.0.0.9:6443", talos_version="v1.13.9", kubernetes_version="v1.35.0", bundle="prod",
+        self._plain("talos_cluster", name="prod", endpoint=self.endpoint, talos_version="v1.13.9", kubernetes_version="v1.35.0", bundle="prod",
                     control_planes=self.planes, discovery={"addresses": addresses})
-        self._plain("talos_secrets", cluster="prod")
+        self._plain("talos_secrets", cluster="prod", **({"bundle_file": self.bundle_file} if self.bundle_file else {}))
         for host in hosts:
             self.lab.wait(node=host, stage="maintenance")
         self.module("talos_discover", cluster="prod")
