@@ -27,7 +27,7 @@ from .._operations import reconcile
 from .._operations.machine_effects import Effects
 from .._operations.reconcile import Looked
 from .._operations.rounds import Acted, Round
-from . import backing_up, beside, discovering
+from . import beside, discovering
 from .due import Due
 from .granted import Granted
 from .plan_start import starting_plan
@@ -111,7 +111,7 @@ class Loop:
 
     async def _run(self) -> str:
         machines = self._world.renew()
-        self._first = {*machines, *map(discovering.subject_of, self._world.discovering()), *map(backing_up.subject_of, self._world.backups())}
+        self._first = {*machines, *map(discovering.subject_of, self._world.discovering()), *self._world.beside()}
         for name in sorted(self._first):
             self.due.put(name, self._clock.monotonic())
         if machines:
@@ -180,7 +180,7 @@ class Loop:
             self._world.renewed = now
             return
         after = self._versions()
-        for name in {*names, *map(backing_up.subject_of, self._world.backups())} - self.looks.keys():
+        for name in {*names, *self._world.beside()} - self.looks.keys():
             self.looks[name] = 0
             self.due.put(name, now)
         for name in [name for name in self.looks if name not in after and not beside.is_beside(name)]:
@@ -244,7 +244,7 @@ class Loop:
         return _Landed(name, effects, tried=True, acted=(step.id,) if acted.done else (), refusal=acted.refusal)
 
     async def _beside(self, name: str, cluster: str, steps: frozenset[str]) -> _Landed:
-        around = self._world.live if backing_up.is_backup(name) else self._world.around
+        around = self._world.live if beside.is_lasting(name) else self._world.around
         effects = Effects(around.ports)
         async with self._doing:
             return _Landed(name, effects, tried=True, acted=await beside.act(around, name, cluster, steps, effects))
@@ -346,7 +346,7 @@ class Loop:
         if beside.is_beside(name):
             self._stale = True
             self.state.unsettled.discard(name)
-            if backing_up.is_backup(name):
+            if beside.is_lasting(name):
                 self._again(name, self._request.timing.reread)
             return
         self._world.note(name)
@@ -383,7 +383,7 @@ class Loop:
             if beside.is_beside(name):
                 granted = frozenset(step.id for step in looked.round.plan.steps if self._may(step, now))
                 if granted:
-                    if backing_up.is_backup(name):
+                    if beside.is_lasting(name):
                         self.due.drop(name)
                         self._acting.add(name)
                     self._start(name, self._beside(name, looked.round.cluster, granted))

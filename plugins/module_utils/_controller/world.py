@@ -13,13 +13,14 @@ from .._decide.discovery_interval import discovery_interval, reset_under_way
 from .._model.errors import TalosError
 from .._model.machine import cluster_of
 from .._model.ports import Ports
-from .._model.records import BACKUP, CLUSTER, CONFIG_PATCH, MACHINE, Broken, Listing, Record, list_at, text_at
+from .._model.records import BACKUP, CLUSTER, CONFIG_PATCH, MACHINE, RECLAIM, Broken, Listing, Record, list_at, text_at
 from .._operations.compared_memory import ComparedMemory
 from .._operations.pass_store import PassStore
 from .._operations.provisioning_reads import Surroundings
 from .._operations.record_reads import check_names, need_store
 from .._operations.rendering import Renderer
 from .._operations.select import selected
+from . import backing_up, reclaiming
 from .request import Request
 
 
@@ -45,7 +46,7 @@ class World:
     def _surroundings(self, ports: Ports, renderer: Renderer) -> Surroundings:
         request = self._request
         return Surroundings(ports, request.timing, request.allow_loopback, renderer, names=request.machines, allow_reboot=request.allow_reboot,
-                            memory=self._memory, discard_etcd=request.discard_etcd)
+                            drains=request.drain, memory=self._memory, discard_etcd=request.discard_etcd)
 
     def renew(self) -> tuple[str, ...]:
         """Read the listings anew; gives the names that are acted on. Raises TalosError for a scope that names nobody, or what the
@@ -113,12 +114,17 @@ class World:
                      if (not self._request.clusters or record.name in self._request.clusters)
                      and (list_at(record.spec, "discovery", "addresses") or list_at(record.spec, "discovery", "ranges")))
 
-    def backups(self) -> tuple[str, ...]:
-        """The backup records with a schedule that are looked after in this run."""
+    def beside(self) -> tuple[str, ...]:
+        """The subjects with a record of their own that are looked after in this run: backups with a schedule, orders that are not over."""
         if not self.whole:
             return ()
-        return tuple(record.name for record in self.store.list(BACKUP).records if text_at(record.spec, "schedule")
-                     and (not self._request.clusters or text_at(record.spec, "clusterRef") in self._request.clusters))
+        backups = (record for record in self.store.list(BACKUP).records if text_at(record.spec, "schedule"))
+        orders = (record for record in self.store.list(RECLAIM).records if reclaiming.is_open(record))
+        return (*(backing_up.subject_of(record.name) for record in backups if self._of_scope(record)),
+                *(reclaiming.subject_of(record.name) for record in orders if self._of_scope(record)))
+
+    def _of_scope(self, record: Record) -> bool:
+        return not self._request.clusters or text_at(record.spec, "clusterRef") in self._request.clusters
 
     def discovery_after(self, cluster: str) -> float:
         """Seconds between two passes over the addresses of the cluster."""
