@@ -82,6 +82,11 @@ def test_the_first_life(lab: Lab, project: Project) -> None:
     assert tree_hash(project.store) == before and writes(lab, mark) == []
     saved = json.loads((project.folder / "plan.json").read_text(encoding="utf-8"))
     assert len([step for plan in saved["plans"] for step in plan["steps"]]) == len(WHOLE_PLAN)
+    # The same is there to be read, and says what cannot be taken back.
+    readable = (project.folder / "plan.md").read_text(encoding="utf-8")
+    assert saved["changes"] is True and f"# Plan `{saved['id'][:12]}`: {len(WHOLE_PLAN)} steps" in readable
+    assert all(f"`{target}`" in readable for dummy, target in WHOLE_PLAN) and f"**bootstrap**: `{CONTROL_PLANE}`" in readable
+    assert "cannot be undone" in readable and readable.count("\n") < 100
 
     # The world changes: one more machine boots. The saved plan does not cover it, so nothing is done.
     lab.add(name="late", description=machine(4, NETWORK, "0badcafe"))

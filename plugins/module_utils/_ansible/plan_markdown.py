@@ -86,7 +86,7 @@ def escaped(text: str) -> str:
     """A text that means nothing to Markdown, in one line; a name behind an @ is nobody's name, and a link is no link."""
     flat = "".join(letter if letter.isprintable() else " " for letter in " ".join(text.split()))
     cut = flat if len(flat) <= _LONGEST else f"{flat[:_LONGEST - 1]}…"
-    return re.sub(r"(@|://|(?<=\bwww)\.)", "\\1&#8203;", _SPECIAL.sub(r"\\\1", cut))
+    return re.sub(r"(@|:(?=//)|(?<=\bwww)\.)", "\\1&#8203;", _SPECIAL.sub(r"\\\1", cut))
 
 
 def _code(text: str) -> str:
