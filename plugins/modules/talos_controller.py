@@ -66,6 +66,12 @@ options:
       - Whether a change that needs a reboot may reboot a running machine. With V(false) it is told as C(RebootRequired).
     type: bool
     default: true
+  drain:
+    description:
+      - Whether the Kubernetes Node of a machine is drained before it is rebooted, and uncordoned once it is back. A PodDisruptionBudget that
+        allows nothing holds the reboot, and so does a Kubernetes that cannot be read. With V(false) pods are stopped with their node.
+    type: bool
+    default: true
   discard_etcd:
     description:
       - The name of a cluster, typed by a person, whose last control plane was wiped. Its data in etcd is given up, and the one machine that
@@ -86,6 +92,7 @@ options:
     description:
       - A file that is touched at least once a minute while the run is well, and that holds the id of its process. For whoever restarts
         what hangs.
+      - If not set, E(ICHOR_ALIVE_FILE) is used.
     type: path
 seealso:
   - module: ichor.talos.talos_bootstrap
@@ -342,6 +349,8 @@ failure:
 
 import os
 
+from ansible.module_utils.basic import env_fallback
+
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.arguments import Spec
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.options import Options
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.run import run_module
@@ -353,7 +362,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._controller.run import
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._model.schema_formats import is_dns_1123
 from ansible_collections.ichor.talos.plugins.module_utils._model.timing import LONGEST
-from ansible_collections.ichor.talos.plugins.module_utils._operations.managed_cluster import ManagedClusters
+from ansible_collections.ichor.talos.plugins.module_utils._operations.managed_workloads import ManagedWorkloads
 
 SPEC = Spec(
     own={
@@ -362,10 +371,11 @@ SPEC = Spec(
         "until": {"type": "str", "choices": ["settled"]},
         "max_runtime": {"type": "float", "default": 600.0},
         "allow_reboot": {"type": "bool", "default": True},
+        "drain": {"type": "bool", "default": True},
         "discard_etcd": {"type": "str"},
         "discover": {"type": "bool", "default": True},
         "leader": {"type": "str"},
-        "alive_file": {"type": "path"},
+        "alive_file": {"type": "path", "fallback": (env_fallback, ["ICHOR_ALIVE_FILE"])},
     },
     groups=("store", "credentials", "cluster", "machines", "plan", "timing", "fleet", "network"),
 )
@@ -389,14 +399,14 @@ def build_request(options: Options) -> Request:
     return Request(
         clusters=clusters, machines=options.machines(), select=options.text("select"), passes=options.integer("passes"),
         until_settled=options.text("until") == "settled", max_runtime=options.number("max_runtime"), allow_reboot=options.flag("allow_reboot"),
-        discard_etcd=options.text("discard_etcd"), bounded="plan_file" in options or "expect_plan_id" in options,
+        drain=options.flag("drain"), discard_etcd=options.text("discard_etcd"), bounded="plan_file" in options or "expect_plan_id" in options,
         leader=leader, alive_file=options.text("alive_file"), discover=options.flag("discover"), timing=options.timing(),
         allow_loopback=options.flag("allow_loopback"))
 
 
 def main() -> None:
     run_module(SPEC, build_request, run, needs=("yaml", "grpc", "google.protobuf", "cryptography"), nodes=open_nodes, store=open_store,
-               credentials=open_credentials, whereabouts=ManagedClusters, needs_store=True)
+               credentials=open_credentials, workloads=ManagedWorkloads, needs_store=True)
 
 
 if __name__ == "__main__":

@@ -10,9 +10,9 @@ import base64
 import binascii
 
 from ..._kube.api import MERGE_PATCH, Api, ApiRefused
+from ..._kube.objects import FIELD_MANAGER
 from ..._model.errors import TalosError
 from ..._model.records import JsonMap, text_at
-from .objects import FIELD_MANAGER
 from .refusals import doing
 
 KEY = "secrets.yaml"

@@ -9,10 +9,10 @@ from __future__ import annotations
 import hashlib
 
 from ..._kube.api import MERGE_PATCH, Api, ApiRefused
+from ..._kube.objects import FIELD_MANAGER
 from ..._model.moments import moment
 from ..._model.ports import Clock
 from ..._model.records import API_VERSION, Event, Json, JsonMap, Ref, dig, list_at, text_at
-from .objects import FIELD_MANAGER
 from .refusals import doing
 
 REPORTER = "ichor.talos"

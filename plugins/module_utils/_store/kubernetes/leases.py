@@ -11,13 +11,13 @@ import hashlib
 from datetime import datetime, timezone
 
 from ..._kube.api import Api, ApiRefused
+from ..._kube.objects import FIELD_MANAGER
 from ..._model.errors import TalosError
 from ..._model.moments import seconds_of
 from ..._model.ports import Clock, LeaseView
 from ..._model.records import LEADER, Json, JsonMap, dig, text_at
 from ..._model.schema_formats import is_dns_1123
 from ..lease_watch import LeaseWatch, lock_held, lock_lost
-from .objects import FIELD_MANAGER
 from .refusals import doing
 
 PURPOSE = "ichor.maesh.dev/purpose"

@@ -13,9 +13,6 @@ from collections.abc import Mapping
 from ..._model.records import API_VERSION, Json, JsonMap, Record, dig, text_at
 from ..._model.schema import SCHEMAS
 
-#: Who these writes are by, in `managedFields`.
-FIELD_MANAGER = "ichor.talos"
-
 
 def path_of(namespace: str, kind: str, name: str = "", part: str = "") -> str:
     """The path of a kind, of one record of it, or of a part (`status`) of that."""

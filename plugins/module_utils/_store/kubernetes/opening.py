@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from ..._kube.access import Access, open_api
 from ..._kube.api import Api, ApiRefused
+from ..._kube.objects import apply
 from ..._model.custom_resources import definitions
 from ..._model.errors import TalosError
 from ..._model.ports import Clock
@@ -15,12 +16,10 @@ from ..._model.records import API_VERSION, Json, JsonMap, dig, list_at, text_at
 from ..._model.schema import SCHEMAS
 from ..._model.timing import Timing
 from .leases import KubernetesLeases
-from .objects import FIELD_MANAGER
 from .refusals import doing
 from .store import KubernetesStore
 
 NAMESPACE = "ichor-system"
-_APPLY = "application/apply-patch+yaml"
 #: Seconds that an API server gets to serve a resource that was just defined.
 _SERVED_WITHIN = 30.0
 
@@ -47,16 +46,18 @@ def install(api: Api, namespace: str, clock: Clock, missing: tuple[str, ...]) ->
     """Define the resources that are missing and make the namespace where it is not there. Raises ApiRefused, ApiSilent."""
     for definition in definitions():
         if dig(definition, "spec", "names", "plural") in missing:
-            _applied(api, f"/apis/apiextensions.k8s.io/v1/customresourcedefinitions/{text_at(definition, 'metadata', 'name')}", definition)
+            apply(api, definition)
     if api.get(f"/api/v1/namespaces/{namespace}") is None:
-        _applied(api, f"/api/v1/namespaces/{namespace}", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+        apply(api, {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    if missing:
+        wait_until_served(api, namespace, clock)
+
+
+def wait_until_served(api: Api, namespace: str, clock: Clock) -> None:
+    """Give the API server a moment to serve resources that were just defined. Raises ApiRefused, ApiSilent."""
     until = clock.monotonic() + _SERVED_WITHIN
-    while missing and _unserved(api, namespace) and clock.monotonic() < until:
+    while _unserved(api, namespace) and clock.monotonic() < until:
         api.pause(0.1)
-
-
-def _applied(api: Api, path: str, body: JsonMap) -> None:
-    api.request("PATCH", path, body, query={"fieldManager": FIELD_MANAGER, "force": "true"}, content_type=_APPLY)
 
 
 def _undefined(api: Api) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 
 from ..._kube.api import MERGE_PATCH, Api, ApiRefused, ApiSilent
+from ..._kube.objects import FIELD_MANAGER
 from ..._model.access_policies import MEANT_TO_STAY
 from ..._model.approval import approval_state
 from ..._model.errors import TalosError
@@ -26,7 +27,7 @@ from ..written import as_status, checked, context_of, record_changed, refuse_los
 from . import bundle
 from .events import KubernetesEvents
 from .leases import KubernetesLeases
-from .objects import FIELD_MANAGER, merge_patch, object_of, path_of, record_of
+from .objects import merge_patch, object_of, path_of, record_of
 from .refusals import doing
 
 #: Objects of one answer; an API server is not asked for a thousand machines at once.
