@@ -17,7 +17,7 @@ from .._model.machine import cluster_of, pin_of
 from .._model.observed import Present
 from .._model.plan import Plan, Refusal, Step, Wait, Warn
 from .._model.records import Record
-from .reclaim_gates import CONFIGURED_GATES, FORCED, NODE_GATES, refusal_of
+from .reclaim_gates import CONFIGURED_GATES, FORCED, NODE_GATES, ReclaimGate, refusal_of
 from .reclaim_inspection import (
     cluster_words, etcd_problem, goes, inspection, is_plane, lease_of, lives, own_cluster, own_member, records_of, stays, twice, unchecked, uuid_of,
     voters,
@@ -58,6 +58,10 @@ def _forced(seen: Reclaiming) -> bool:
     return seen.wish.force_ungraceful and is_plane(seen) and bool(etcd_problem(seen))
 
 
+def _sentence(clause: str) -> str:
+    return clause[:1].upper() + clause[1:]
+
+
 def _names(machines: Sequence[Record]) -> str:
     return ", ".join(machine.name for machine in machines)
 
@@ -81,9 +85,9 @@ WARNINGS: tuple[WarningRow, ...] = (
             lambda seen: f"The node is of {cluster_words(seen)}, and no approved machine has its UUID: adding it there as it is (talos_adopt, add_machine) "
                          "would keep it without a reset."),
     WarningRow("16/forced", lambda seen: _forced(seen) and not lives(seen),
-            lambda seen: f"{etcd_problem(seen).capitalize()}: {cluster_words(seen)} {FORCED.removeprefix('it ')}."),
+            lambda seen: f"{_sentence(etcd_problem(seen))}: {cluster_words(seen)} {FORCED}."),
     WarningRow("16/member-stays", lambda seen: _forced(seen) and lives(seen),
-            lambda seen: f"{etcd_problem(seen).capitalize()}, so the reset is not graceful: the member of this node stays listed in the etcd of "
+            lambda seen: f"{_sentence(etcd_problem(seen))}, so the reset is not graceful: the member of this node stays listed in the etcd of "
                          f"{cluster_words(seen)}, which keeps its quorum. Remove it there (talosctl etcd remove-member)."),
     WarningRow("16/force-not-needed", lambda seen: seen.wish.force_ungraceful and not _forced(seen),
             lambda seen: "force_ungraceful changes nothing: " + ("its etcd answers, so it leaves gracefully." if is_plane(seen) else "it is a worker.")),
@@ -120,37 +124,43 @@ def warnings_of(seen: Reclaiming, rows: tuple[WarningRow, ...] = WARNINGS) -> tu
     return tuple(Warn(seen.target, row.message(seen), row.id) for row in rows if row.holds(seen))
 
 
-def decide_reclaim(seen: Reclaiming) -> Verdict:
+def decide_reclaim(seen: Reclaiming, gates: tuple[ReclaimGate, ...] = (*NODE_GATES, *CONFIGURED_GATES),
+                   rows: tuple[WarningRow, ...] = WARNINGS) -> Verdict:
     """What the observation of one machine calls for."""
-    refusal = refusal_of(seen, NODE_GATES)
+    refusal = refusal_of(seen, tuple(gate for gate in gates if gate in NODE_GATES))
     if refusal is not None:
         return Verdict(Plan(refusals=(refusal,)))
     if isinstance(seen.maintenance, Present):
-        return _waiting(seen)
+        return _waiting(seen, rows)
     stage = inspection(seen).stage
     if isinstance(stage, Present) and stage.value.stage == "resetting":
         register = _register(seen, "it is being reset", Wait(IN_MAINTENANCE, target=str(seen.target)))
         return Verdict(Plan(register, waits=(Wait(IN_MAINTENANCE, target=str(seen.target)),)), under_way=True)
-    refusal = refusal_of(seen, CONFIGURED_GATES)
+    refusal = refusal_of(seen, tuple(gate for gate in gates if gate not in NODE_GATES))
     if refusal is not None:
         return Verdict(Plan(refusals=(refusal,)))
     reset = ReclaimMachine(seen.target, _why(seen), locked=True, machine_uuid=uuid_of(seen), from_cluster=lease_of(seen), partitions=goes(seen),
                            graceful=not _forced(seen))
     register = _register(seen, "it is in maintenance mode then, and waits for approval", Wait(IN_MAINTENANCE, target=str(seen.target)))
-    return Verdict(Plan((reset, *register), warnings=warnings_of(seen)))
+    return Verdict(Plan((reset, *register), warnings=warnings_of(seen, rows)))
 
 
-def _waiting(seen: Reclaiming) -> Verdict:
+def _waiting(seen: Reclaiming, rows: tuple[WarningRow, ...]) -> Verdict:
     """It is in maintenance mode: there is nothing to be wiped, and registering is what discovery does."""
     words = f"{seen.target} is in maintenance mode"
     if not isinstance(seen.maintenance, Present) or records_of(seen, "rejected") or _elsewhere(seen):
-        return Verdict(Plan(warnings=tuple(warning for warning in warnings_of(seen) if warning.rule in ("16/rejected", "16/pending-elsewhere"))),
+        return Verdict(Plan(warnings=_some(seen, rows, "16/rejected", "16/pending-elsewhere")),
                        f"{words}; its record stays as it is.")
     known = _here(seen)
     if known and seen.maintenance.value.certificate.matches(pin_of(known[0])):
         return Verdict(Plan(), f"{words}, pending as {known[0].name}.")
-    warnings = tuple(warning for warning in warnings_of(seen) if warning.rule in ("16/not-in-discovery", "16/pending"))
+    warnings = _some(seen, rows, "16/not-in-discovery", "16/pending")
     return Verdict(Plan(_register(seen, "it is in maintenance mode, and not written down as it is now"), warnings=warnings))
+
+
+def _some(seen: Reclaiming, rows: tuple[WarningRow, ...], *ids: str) -> tuple[Warn, ...]:
+    """What of the warnings speaks of a machine that is not wiped."""
+    return warnings_of(seen, tuple(row for row in rows if row.id in ids))
 
 
 def _register(seen: Reclaiming, why: str, *waits: Wait) -> tuple[Step, ...]:
@@ -176,7 +186,8 @@ def _etcd_words(seen: Reclaiming) -> str:
         return "its etcd is not left gracefully; "
     own = own_member(seen)
     name = told(own) if own is not None else "its member"
-    return f"member {name} leaves etcd, {voters(seen) - (0 if _learner(seen) else 1)} voters stay; "
+    left = voters(seen) - (0 if _learner(seen) else 1)
+    return f"member {name} leaves etcd, {left} voter{' stays' if left == 1 else 's stay'}; "
 
 
 def plan_order(seen: Sequence[Reclaiming]) -> tuple[int, ...]:

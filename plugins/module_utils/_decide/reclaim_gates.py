@@ -25,7 +25,7 @@ from .reset_partitions import SYSTEM_VOLUMES
 
 #: Stages in which a node is busy with itself: a reset that is sent meanwhile is answered OK and dropped (Talos fact).
 _BUSY = frozenset({"rebooting", "shuttingDown", "upgrading", "installing"})
-FORCED = "it is treated as not existing, so its quorum cannot be checked and the reset is not graceful"
+FORCED = "is treated as not existing, so its quorum cannot be checked and the reset is not graceful"
 
 T = TypeVar("T")
 Words = Union[str, Callable[[Reclaiming], str]]

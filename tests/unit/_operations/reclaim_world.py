@@ -53,23 +53,24 @@ class Session(w.Session):
         return Present((await self._call("disks")).disks)
 
     async def reset(self, partitions: Sequence[str], graceful: bool = True) -> None:
-        world, node = self._world, self._node
-        if isinstance(world, World):
-            world.graceful.append((node.name, graceful))
-            world.down_at_reset.append(sum(1 for one in world.nodes.values() if one.mode == "closed"))
-        fails = node.reset_fails
-        await super().reset(partitions)
-        if fails:
+        node, world = await self._call("reset"), self._world
+        assert isinstance(world, World)
+        world.resets.append(node.name)
+        world.graceful.append((node.name, graceful))
+        if node.reset_fails:
+            node.boot += "-again"
             return
-        member = node.member_id
         for other in world.nodes.values():
             if graceful:
-                other.members = tuple(one for one in other.members if one.id != member)
+                other.members = tuple(one for one in other.members if one.id != node.member_id)
         node.etcd, node.members, node.leader = ("Preparing" if node.etcd else ""), (), ""
-        node.certificate = w.certificate(f"wiped-{node.name}")
-        if isinstance(world, World) and node.name in world.moves:
+        node.mode, node.config, node.boot, node.certificate = "maintenance", b"", f"{node.boot}-wiped", w.certificate(f"wiped-{node.name}")
+        found = node.partitions.value if isinstance(node.partitions, Present) else ()
+        node.partitions = Present(tuple(one for one in found if one.label not in partitions))
+        if node.name in world.moves:
             old = next(endpoint for endpoint, one in world.nodes.items() if one is node)
             world.nodes[Endpoint(world.moves[node.name])] = world.nodes.pop(old)
+        await world.boundary(f"reset answered {node.name}")
 
 
 class Nodes(w.Nodes):
@@ -132,7 +133,6 @@ class World(w.World):
         self.bundles: dict[str, bytes] = {}
         self.broken: tuple[object, ...] = ()
         self.graceful: list[tuple[str, bool]] = []
-        self.down_at_reset: list[int] = []
 
     def ports(self, holder: str = "run-1", *, check: bool = False, store: bool = True, credentials: bool = True) -> Ports:
         return replace(super().ports(holder, check=check, store=store, credentials=credentials), nodes=Nodes(self))
