@@ -10,8 +10,8 @@ module: talos_machine_removal
 short_description: Remove a machine from its cluster
 version_added: 0.1.0
 description:
-  - Takes one machine out of its cluster, confirmed by its name. A node that answers leaves etcd where it is a control plane, is reset,
-    and its record is deleted once it has reached maintenance mode; discovery finds it again as pending.
+  - Takes one machine out of its cluster, confirmed by its name. A node that answers is drained, leaves etcd where it is a control plane, is
+    reset, and its Kubernetes Node and its record are deleted once it has reached maintenance mode; discovery finds it again as pending.
   - It is refused when the cluster would fall below the count of its control planes, when etcd would lose its quorum, and for the last
     control plane. From two control planes none is removed, dead or not. No option bends the last two.
   - A dead control plane may go below the count. It is dead when a healthy one lists its etcd member, and that member answers neither from
@@ -19,7 +19,8 @@ description:
   - A machine that is pending, rejected or was never sent a configuration is its record alone, which is deleted.
   - From its first step on, the record has the condition Removal, which holds every send to the machine. A removal that was
     interrupted goes on where it stopped when it is run again.
-  - This release cannot ask Kubernetes, so the node has to be drained beforehand, which O(skip_drain=true) says.
+  - The drain evicts the pods of the node but static ones, finished ones and those of DaemonSets, as their PodDisruptionBudgets allow. What is
+    left after C(timing.drain) seconds is named, and nothing is reset then. Where Kubernetes cannot be read, nothing is done at all.
   - It takes the lock of the cluster, so it needs a store.
 author:
   - Ichor contributors (@ichor)
@@ -43,11 +44,13 @@ options:
   skip_drain:
     description:
       - Go on without draining the node and without looking for data on its own disks. Talos itself evicts what it can within the reset.
+      - Needed where the cluster's Kubernetes cannot be read.
     type: bool
     default: false
   accept_data_loss:
     description:
-      - Agree to the loss of the volumes on the node's own disks that the plan names. Nothing is moved.
+      - Agree to the loss of the volumes on the node's own disks that the plan names (claims that can be used there alone, folders below C(/var)
+        and scratch volumes of pods that go). Nothing is moved.
     type: bool
     default: false
   override:
@@ -71,14 +74,12 @@ EXAMPLES = r"""
   ichor.talos.talos_machine_removal:
     machine: prod-4c4c4544
     confirm: prod-4c4c4544
-    skip_drain: true
   check_mode: true
 
 - name: Remove the machine
   ichor.talos.talos_machine_removal:
     machine: prod-4c4c4544
     confirm: prod-4c4c4544
-    skip_drain: true
 """
 
 RETURN = r"""

@@ -82,7 +82,8 @@ class Cluster:
     def run(self, *, check: bool = False, fails: bool = False, **more: Any) -> dict[str, Any]:
         """Until nothing more happens without a person; one look in check mode, or for `passes`."""
         ends = {} if check or "passes" in more else {"until": "settled"}
-        return self.module("talos_controller", check=check, fails=fails, cluster="prod", discover=False, max_runtime=LONGEST, **ends, **more)
+        quiet = {"discover": False, "drain": False, "max_runtime": LONGEST}
+        return self.module("talos_controller", check=check, fails=fails, cluster="prod", **ends, **{**quiet, **more})
 
     def status(self, host: str) -> dict[str, Any]:
         found = json.loads((self.store / ".state" / "machines" / f"{self.names[host]}.json").read_text(encoding="utf-8"))

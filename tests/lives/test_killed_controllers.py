@@ -49,8 +49,8 @@ def wiped_control_plane(cluster: Cluster) -> None:
 def traced(cluster: Cluster, trace: Path, kill: Boundary | None = None) -> Ended:
     trace.unlink(missing_ok=True)
     told: dict[str, Any] = {"trace": str(trace), "store": str(cluster.store), "kill": vars(kill) if kill else None}
-    return cluster.nursery.run("talos_controller", hook="tests.crash.boundaries:install", told=told, cluster="prod", discover=False, until="settled",
-                               max_runtime=LONGEST, **cluster.options)
+    return cluster.nursery.run("talos_controller", hook="tests.crash.boundaries:install", told=told, cluster="prod", discover=False, drain=False,
+                               until="settled", max_runtime=LONGEST, **cluster.options)
 
 
 def chosen(found: list[Boundary], last: str) -> list[Boundary]:

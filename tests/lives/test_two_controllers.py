@@ -59,7 +59,7 @@ class Pair:
         trace = self.cluster.folder / f"trace-{which}"
         trace.unlink(missing_ok=True)
         told = {"trace": str(trace), "store": str(self.cluster.store), **told}
-        return self.nurseries[which].start("talos_controller", hook="tests.crash.boundaries:install", told=told, cluster="prod", discover=False,
+        return self.nurseries[which].start("talos_controller", hook="tests.crash.boundaries:install", told=told, cluster="prod", discover=False, drain=False,
                                            until="settled", max_runtime=LONGEST, **{**self.cluster.options, "timing": timing})
 
     def finish(self, which: int) -> Ended:

@@ -93,7 +93,7 @@ class Kept:
 
     def playbook(self, *checks: bool | None, **options: Any) -> str:
         """The role once for each entry: in check mode, for real, or (None) as the command line says."""
-        variables = {"allow_loopback": True, "timing": QUICK, "clusters": ["prod"], "discover": False, "max_runtime": LONGEST, **options}
+        variables = {"allow_loopback": True, "timing": QUICK, "clusters": ["prod"], "discover": False, "max_runtime": LONGEST, "drain": False, **options}
         role = {"role": "ichor.talos.reconcile", "vars": {f"reconcile_{name}": value for name, value in variables.items()}}
         plays = [{"name": "Reconcile", "hosts": "localhost", "gather_facts": False, "roles": [role], **({} if check is None else {"check_mode": check})}
                  for check in checks]

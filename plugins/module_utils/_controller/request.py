@@ -17,6 +17,7 @@ class Request:
 
     `passes`: so many looks at each machine, 0 for no limit. `until_settled`: end when nothing more happens without a person.
     `max_runtime`: seconds after which the run ends in any case. `bounded`: a saved plan says which steps may be done, each once.
+    `drain`: a Node is drained before its machine is rebooted.
     `leader`: work only while this run holds the lock of the leader of that name. `alive_file`: touched while the run is well.
     """
 
@@ -27,6 +28,7 @@ class Request:
     until_settled: bool = False
     max_runtime: float = 600.0
     allow_reboot: bool = True
+    drain: bool = True
     discard_etcd: str = ""
     leader: str = ""
     alive_file: str = ""

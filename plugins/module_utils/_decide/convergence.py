@@ -22,7 +22,8 @@ from .._model.plan import Refusal
 from .._model.records import HOLD_APPLY, condition_of, text_at
 from .approved import has_converged, is_approved, is_control_plane
 from .comparison import Compared
-from .convergence_steps import apply_drift, drifted, needs_reboot, takes_lock
+from .convergence_drain import drains_first, needs_reboot, other_node, unread
+from .convergence_steps import apply_drift, drifted, takes_lock
 from .convergence_words import ConfiguredNode, Converging, Found, Need, Verdict
 from .hostnames import name_conflict
 from .lock import Disruption, LockView, disruption_of, held_by_other, lock_refusals
@@ -141,6 +142,9 @@ def _without_evidence(seen: Converging, now: float) -> Found:
     found = _own_disruption(seen)
     if found is None:
         raise ValueError("the row holds only where its own disruption is open")
+    if found.step == "drain":
+        return Found("11/evidence", False, "NodeStarting", f"The node runs what the records say; its Kubernetes Node {found.node} was cordoned at {found.time} "
+                     "by a run that has not ended.", soon=True, settled=False)
     wanted = "that it booted anew" if found.step == "reboot" and not is_control_plane(seen.machine) else \
         "two readings that are ready, with etcd a voting member that sees a leader"
     return Found("11/evidence", False, reason_of_stage(_node(seen).stage) or "NodeStarting",
@@ -294,4 +298,13 @@ GATES: tuple[Gate, ...] = (
          lambda seen, now: _held(seen, "11/quorum", *quorum_problem(seen.quorum), "Bring the other control planes back first.",
                                  soon=members_change(seen.quorum, seen.siblings)),
          needs=("quorum",), applies=_restarts_control_plane),
+    Gate("11/drain-unknown", lambda seen, now: isinstance(seen.hosting, Unknown),
+         lambda seen, now: _held(seen, "11/drain-unknown", "DrainRequired", "Its Node is drained before a reboot, and what runs on it cannot be read: "
+                                 f"{unread(seen)}.", "Run this again when Kubernetes answers, or with drain: false."),
+         needs=("hosting",), applies=drains_first),
+    Gate("11/drain-other-node", lambda seen, now: bool(other_node(seen)),
+         lambda seen, now: _held(seen, "11/drain-other-node", "IdentityMismatch",
+                                 f"The Kubernetes Node {other_node(seen)} is another machine, so it is not drained for this one.",
+                                 "Correct spec.hostname with talos_machine, or run with drain: false."),
+         needs=("hosting",), applies=drains_first),
 )

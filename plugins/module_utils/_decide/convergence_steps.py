@@ -11,6 +11,7 @@ from .._model.observed import Present
 from .._model.plan import Refusal, Step, Wait, Warn
 from .approved import is_control_plane
 from .comparison import Compared
+from .convergence_drain import needs_reboot, told_of_drain, warnings_of_reboot
 from .convergence_words import ApplyDrift, Converging, Found, Reboot
 from .lock import disruption_of, held_by_other
 
@@ -22,11 +23,6 @@ def _compared(seen: Converging) -> Compared:
     if not isinstance(seen.compared, Present):
         raise ValueError("what the node runs is judged by an earlier gate")
     return seen.compared.value
-
-
-def needs_reboot(seen: Converging) -> bool:
-    """Whether a reboot is among what has to be done: Talos, or the kind of the change, asks for it."""
-    return _compared(seen).needs_reboot or seen.refused_at_once
 
 
 def takes_lock(seen: Converging) -> bool:
@@ -88,15 +84,13 @@ def apply_drift(seen: Converging) -> Found:
 def _why_reboot(seen: Converging) -> str:
     effect = _compared(seen).effect
     where = [one.where for one in effect.reboot] if effect is not None else []
-    return f"{', '.join(where[:_NAMED]) or 'what changed'} has effect only after a reboot"
+    return f"{', '.join(where[:_NAMED]) or 'what changed'} has effect only after a reboot{told_of_drain(seen)}"
 
 
 def _warnings(seen: Converging) -> tuple[Warn, ...]:
     effect = _compared(seen).effect
     if needs_reboot(seen):
-        # Who drains a node asks Kubernetes, which this release cannot.
-        return (Warn(seen.target, "It is not drained before the reboot: its pods are stopped with it. Drain it with kubectl first where that matters.",
-                     "11/not-drained"),) if seen.allow_reboot else ()
+        return warnings_of_reboot(seen) if seen.allow_reboot else ()
     if effect is None:
         return ()
     found = []

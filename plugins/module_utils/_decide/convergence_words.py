@@ -16,6 +16,7 @@ from .._model.observed import Absent, Observed
 from .._model.plan import Refusal, Step, Target, Warn
 from .._model.records import Record
 from .._model.timing import Timing
+from .._model.workloads import Hosting
 from .comparison import Compared
 from .machine_edit_words import Etcd
 
@@ -42,6 +43,7 @@ class Converging:
     `told`: where the Kubernetes Node says the machine is now, '' where it says nothing else. `quorum`: etcd without this machine.
     `maintained`: what answers there is in maintenance mode.
     `named`: other machines of the cluster with the host name that their renders have, where their records say none.
+    `drains`: this run drains a Node before it reboots its machine; `hosting`: what is on it then.
     `members`: as another control plane lists them. `refused_at_once`: the node would take what is to be sent only with a reboot.
     """
 
@@ -61,12 +63,14 @@ class Converging:
     named: tuple[tuple[str, str], ...] | None = None
     refused_at_once: bool = False
     allow_reboot: bool = True
+    drains: bool = False
+    hosting: Observed[Hosting] | None = None
     expected: str = ""
     timing: Timing = field(default_factory=Timing)
 
 
 #: The readings that a decision can ask for, each the name of a field of the observation.
-READINGS = ("wanted", "node", "named", "members", "quorum")
+READINGS = ("wanted", "node", "named", "members", "quorum", "hosting")
 
 
 @dataclass(frozen=True)

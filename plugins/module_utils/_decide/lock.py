@@ -88,16 +88,18 @@ def lock_refusals(view: LockView, target: Target, gates: tuple[LockGate, ...] = 
 
 @dataclass(frozen=True)
 class Disruption:
-    """`TalosCluster.status.disruption`: a disruptive send that has not yet shown that it ended well."""
+    """`TalosCluster.status.disruption`: a disruptive send that has not yet shown that it ended well. `node`: the Kubernetes Node that was
+    cordoned for it, which is uncordoned at its end."""
 
     machine: str
     step: str
     time: str
     boot_id: str = ""
+    node: str = ""
 
 
 #: What kinds of step a disruption records, and with which evidence each ends.
-DISRUPTION_STEPS = ("reboot", "reset", "apply", "join")
+DISRUPTION_STEPS = ("drain", "reboot", "reset", "apply", "join")
 
 
 def disruption_of(cluster: Record | None) -> Disruption | None:
@@ -105,7 +107,7 @@ def disruption_of(cluster: Record | None) -> Disruption | None:
     found = cluster.status.get("disruption") if cluster else None
     if not isinstance(found, dict):
         return None
-    return Disruption(text_at(found, "machine"), text_at(found, "step"), text_at(found, "time"), text_at(found, "bootID"))
+    return Disruption(text_at(found, "machine"), text_at(found, "step"), text_at(found, "time"), text_at(found, "bootID"), text_at(found, "node"))
 
 
 @dataclass(frozen=True)
@@ -132,6 +134,8 @@ def disruption_over(disruption: Disruption, evidence: Evidence, patience: float 
     began = seconds_of(disruption.time)
     if began is None or evidence.at <= began:
         return False
+    if disruption.step == "drain":
+        return False  # it ends with the run that drains, or by whoever finds that this one is gone
     if disruption.step == "reset":
         return evidence.maintenance
     if disruption.step == "reboot":

@@ -94,6 +94,7 @@ CLUSTER_STATUS = Block({
         "step": Field(Text(), "Which step.", required=True),
         "time": Field(TIME, "When.", required=True),
         "bootID": Field(Text(), "The boot id before it."),
+        "node": Field(Text(), "The Kubernetes Node that was cordoned for it."),
     }), "The last disruptive step; the next waits for evidence that it is over."),
     "conditions": CONDITIONS,
 })

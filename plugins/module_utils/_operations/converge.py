@@ -10,8 +10,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
 from .._decide.conditions import Status
+from .._decide.convergence_drain import node_to_drain
 from .._decide.convergence_status import with_applied, with_found
 from .._decide.convergence_words import ApplyDrift, Found, Reboot
+from .._decide.drain import REBOOT
 from .._decide.lock import Disruption, disruption_of
 from .._decide.no_answer import REJECTED, UNCONFIRMED, outcome_of, with_rejected
 from .._machineconfig.masking import Mask
@@ -20,12 +22,14 @@ from .._model.addresses import parse_endpoint
 from .._model.errors import LOCK_REASONS, TalosError
 from .._model.machine import cluster_of
 from .._model.moments import moment
+from .._model.observations import NodePlace
 from .._model.observed import Present
 from .._model.outcome import MachineRow
 from .._model.plan import Plan, Refusal, Step
 from .._model.ports import Session
 from .converge_reads import Looked, begin, observe, observe_on
 from .disruption import announce, end_of, withdraw
+from .draining import drain, give_up
 from .lease import Held, held
 from .machine_effects import Effects
 from .pass_store import PassStore
@@ -102,7 +106,8 @@ def _not_done(step: Step, rule: str, reason: str, message: str, hint: str, error
     return Acted(False, Refusal(step.target, reason, message, hint, rule), error)
 
 
-async def _carry_out(around: Surroundings, last: Round, step: Step, effects: Effects, lease: Held | None) -> Acted:
+async def _carry_out(around: Surroundings, last: Round, step: Step, effects: Effects, lease: Held | None, drained: str = "") -> Acted:
+    """`drained`: the Node that was drained for it."""
     looked = begin(around, last.name, fully=True)
     before = last.carry.seen.node if isinstance(last.carry, Looked) else None
     if not isinstance(before, Present) or looked.credentials is None or looked.endpoint is None:
@@ -112,18 +117,43 @@ async def _carry_out(around: Surroundings, last: Round, step: Step, effects: Eff
         now = next((one for one in found.steps if one.id == step.id), None)
         if now is None or now.waits_for:
             return _otherwise(step, found, now)
-        announced = _announce(around, looked, now)
-        try:
-            if lease is not None:
-                lease.confirm()
-        except TalosError:
-            _withdraw(around, looked, announced)
-            raise
-        if isinstance(now, Reboot):
-            return await _reboot(around, looked, now, session, announced)
-        if not isinstance(now, ApplyDrift):
-            raise ValueError(f"no step of a converged machine: {now.action}")
-        return await _apply(around, looked, now, session, effects, announced)
+        node = node_to_drain(looked.seen) if isinstance(now, Reboot) and not drained else None
+        if node is None:
+            return await _send(around, looked, now, session, effects, lease, drained)
+    if lease is None:
+        raise ValueError("a reboot is under the lock")
+    return await _drained(around, last, step, effects, lease, looked, node)
+
+
+async def _drained(around: Surroundings, last: Round, step: Step, effects: Effects, lease: Held, looked: Looked, node: NodePlace) -> Acted:
+    """The same after its Node was drained, on readings made then; the connection of before would have been idle for too long."""
+    machine, cluster = looked.view.machine, looked.view.cluster
+    if cluster is None:
+        raise ValueError("a drain has its cluster")
+    await drain(around.ports, cluster, machine, node, REBOOT, lease, around.timing)
+    try:
+        acted = await _carry_out(around, last, step, effects, lease, node.name)
+    except TalosError:
+        await give_up(around.ports, cluster, machine, node.name)
+        raise
+    if not acted.done:
+        await give_up(around.ports, cluster, machine, node.name)
+    return acted
+
+
+async def _send(around: Surroundings, looked: Looked, now: Step, session: Session, effects: Effects, lease: Held | None, drained: str) -> Acted:
+    announced = _announce(around, looked, now, drained)
+    try:
+        if lease is not None:
+            lease.confirm()
+    except TalosError:
+        _withdraw(around, looked, announced)
+        raise
+    if isinstance(now, Reboot):
+        return await _reboot(around, looked, now, session, announced)
+    if not isinstance(now, ApplyDrift):
+        raise ValueError(f"no step of a converged machine: {now.action}")
+    return await _apply(around, looked, now, session, effects, announced)
 
 
 def _otherwise(step: Step, found: Found, now: Step | None) -> Acted:
@@ -146,7 +176,7 @@ class _Announced:
     before: Disruption | None
 
 
-def _announce(around: Surroundings, looked: Looked, step: Step) -> _Announced | None:
+def _announce(around: Surroundings, looked: Looked, step: Step, drained: str) -> _Announced | None:
     """Written before whatever is done under the lock, so that it outlives the lease."""
     cluster, node = looked.view.cluster, looked.seen.node
     if not step.locked or cluster is None or not isinstance(node, Present):
@@ -155,7 +185,7 @@ def _announce(around: Surroundings, looked: Looked, step: Step) -> _Announced | 
     boot = node.value.boot_id
     if kind == "reboot" and not isinstance(boot, Present):
         raise TalosError("CallFailed", "The boot id of the node cannot be read, so the end of a reboot could not be told.", "Run this again.")
-    disruption = Disruption(looked.view.machine.name, kind, moment(around.ports.clock.now()), boot.value if isinstance(boot, Present) else "")
+    disruption = Disruption(looked.view.machine.name, kind, moment(around.ports.clock.now()), boot.value if isinstance(boot, Present) else "", drained)
     announce(around.ports, cluster, disruption)
     return _Announced(disruption, disruption_of(cluster))
 

@@ -31,6 +31,7 @@ from .._model.outcome import Difference
 from .._model.ports import Session
 from .._model.records import text_at
 from .config_shown import change_lines, shown_differences
+from .draining import hosting_of
 from .in_thread import in_thread
 from .life_reads import static_endpoints, unknown
 from .node_reads import read_members
@@ -76,7 +77,7 @@ def begin(around: Surroundings, name: str, fully: bool = False) -> Looked:
     seen = Converging(
         view.target, view.machine, wanted, Present(credentials.value.ca) if isinstance(credentials, Present) else credentials,
         Present(str(address.value)) if isinstance(address, Present) else address, view.cluster, view.siblings,
-        allow_reboot=around.allow_reboot, expected=expected, timing=around.timing)
+        allow_reboot=around.allow_reboot, drains=around.drains and around.ports.workloads is not None, expected=expected, timing=around.timing)
     return Looked(view, seen, address.value if isinstance(address, Present) else None,
                   credentials.value if isinstance(credentials, Present) else None)
 
@@ -113,6 +114,8 @@ async def _read(around: Surroundings, looked: Looked, need: Need) -> Looked:
         return await _node(around, looked)
     if need.reading == "quorum":
         return replace(looked, seen=replace(seen, quorum=await _quorum(around, looked)))
+    if need.reading == "hosting":
+        return replace(looked, seen=replace(seen, hosting=await hosting_of(around.ports, looked.view.machine) or Absent("no Kubernetes")))
     if need.reading == "named":
         return replace(looked, seen=replace(seen, named=around.renderer.names_beside(looked.view) if around.renderer is not None else ()))
     endpoints = other_control_planes(looked.view) or _own(looked)

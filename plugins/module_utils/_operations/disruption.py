@@ -14,16 +14,18 @@ from .._decide.following import Following, is_member
 from .._decide.lock import Disruption, Evidence, disruption_of, disruption_over
 from .._decide.same_machine import difference, other_machine
 from .._model.credentials import Credentials
-from .._model.errors import TalosError
+from .._model.errors import LOCK_REASONS, TalosError
 from .._model.identity import Identity
 from .._model.machine import cluster_of, identity_of
-from .._model.moments import moment
+from .._model.moments import moment, seconds_of
 from .._model.observations import Endpoint
 from .._model.observed import Observed, Present, Unknown
 from .._model.ports import Ports
 from .._model.records import Record
 from .._model.timing import Timing
+from .lease import held, taken_here
 from .life_reads import look, unknown
+from .node_cordon import take_back
 from .record_reads import MachineView, address_of, credentials_for
 
 
@@ -34,6 +36,8 @@ def announce(ports: Ports, cluster: Record, disruption: Disruption) -> Record:
     entry: dict[str, object] = {"machine": disruption.machine, "step": disruption.step, "time": disruption.time}
     if disruption.boot_id:
         entry["bootID"] = disruption.boot_id
+    if disruption.node:
+        entry["node"] = disruption.node
 
     def change(status: Status) -> Status:
         there = status.get("disruption")
@@ -84,8 +88,39 @@ async def end_if_over(ports: Ports, cluster: Record, endpoint: Endpoint, credent
     disruption = disruption_of(cluster)
     if disruption is None or ports.store is None or ports.check:
         return cluster
+    if disruption.step == "drain":
+        return await _end_of_drain(ports, cluster, disruption, timing)
     evidence = await _evidence(ports, disruption, endpoint, credentials, identity, timing, control_plane)
-    return withdraw(ports, cluster, disruption) if disruption_over(disruption, evidence, timing.follow_slow) else cluster
+    over = disruption_over(disruption, evidence, timing.follow_slow) and await _uncordoned(ports, cluster, disruption, timing)
+    return withdraw(ports, cluster, disruption) if over else cluster
+
+
+async def _end_of_drain(ports: Ports, cluster: Record, disruption: Disruption, timing: Timing) -> Record:
+    """A drain ends with its run. One whose run is gone, so that the lock is free, is taken back."""
+    if ports.store is None or taken_here(ports, cluster.name):
+        return cluster
+    try:
+        async with held(ports, cluster.name, f"taking back the drain of {disruption.machine}", replace(timing, lock_wait=0.0)):
+            latest = ports.store.get(cluster.kind, cluster.name)
+            if latest is None or disruption_of(latest) != disruption or not await _uncordoned(ports, latest, disruption, timing):
+                return latest or cluster
+            return withdraw(ports, latest, disruption)
+    except TalosError as error:
+        if error.reason not in LOCK_REASONS:
+            raise
+        return cluster
+
+
+async def _uncordoned(ports: Ports, cluster: Record, disruption: Disruption, timing: Timing) -> bool:
+    """The Node that was cordoned for the step takes pods again. Where that cannot be done it is tried again for a while, then told."""
+    why = await take_back(ports, cluster.name, disruption.node) if disruption.node else ""
+    if not why:
+        return True
+    began = seconds_of(disruption.time)
+    if began is not None and ports.clock.now() - began < timing.follow_slow:
+        return False
+    ports.progress(f"{disruption.machine}: Kubernetes Node {disruption.node} stays cordoned ({why}); uncordon it with kubectl uncordon")
+    return True
 
 
 async def _evidence(ports: Ports, disruption: Disruption, endpoint: Endpoint, credentials: Observed[Credentials], identity: Identity,

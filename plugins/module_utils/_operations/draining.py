@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from .._decide.drain import is_other_machine, left_over, to_go
+from .._decide.lock import Disruption, disruption_of
 from .._decide.moved_node import names_of
 from .._model.errors import Failure, TalosError
 from .._model.machine import cluster_of, identity_of
@@ -21,9 +22,11 @@ from .._model.ports import Ports, Workloads
 from .._model.records import Record
 from .._model.timing import Timing
 from .._model.workloads import GONE, REFUSED, Eviction, Hosting, Pod
+from .disruption import announce, withdraw
 from .in_thread import in_thread
 from .lease import Held
 from .life_reads import unknown
+from .node_cordon import take_back
 from .teller import Teller
 
 #: Between two looks at what is left, in seconds; an eviction that a budget stood against is asked for again with each.
@@ -59,19 +62,34 @@ async def ready_of(ports: Ports, machine: Record) -> Observed[bool]:
     return Present(found.value.ready, found.source) if isinstance(found, Present) else found
 
 
-async def drain(ports: Ports, machine: Record, node: NodePlace, purpose: str, lease: Held, timing: Timing) -> None:
-    """Every pod that has to go is gone when this returns. Raises TalosError `DrainRequired` that names what blocks after `timing.drain`
-    seconds; the cordon is taken back then, where it was made here or by an earlier run of this product."""
+async def drain(ports: Ports, cluster: Record, machine: Record, node: NodePlace, purpose: str, lease: Held, timing: Timing) -> None:
+    """Every pod that has to go is gone when this returns. The disruption that is written first stands until the caller writes the next.
+
+    Raises TalosError `DrainRequired` that names what blocks after `timing.drain` seconds, `OperationInProgress` where another machine's
+    disruption stands, and what the lock raises; the cordon is taken back then, where this product made it.
+    """
     if ports.workloads is None:
         raise TalosError("DrainRequired", "The node cannot be drained from here.", "Drain it with kubectl first.")
-    drained = _Drain(ports, ports.workloads, cluster_of(machine), node, purpose, lease, Teller(ports, machine.name))
+    lease.confirm()
+    announce(ports, cluster, Disruption(machine.name, "drain", moment(ports.clock.now()), node=node.name))
     try:
-        await drained.run(timing)
+        await _Drain(ports, ports.workloads, cluster.name, node, purpose, lease, Teller(ports, machine.name)).run(timing)
     except TalosError as error:
-        stays = await take_back(ports, cluster_of(machine), node.name)
+        stays = await give_up(ports, cluster, machine, node.name)
         if stays:
             error = replace(error, message=f"{error.message} Its Node stays cordoned ({stays}).")
         raise error from None
+
+
+async def give_up(ports: Ports, cluster: Record, machine: Record, node: str) -> str:
+    """What was drained is not done to the machine after all: its Node takes pods again; why it does not, or ''. Where it does not, the
+    disruption stays, and a later look takes the cordon back."""
+    stays = await take_back(ports, cluster.name, node)
+    latest = ports.store.get(cluster.kind, cluster.name) if ports.store is not None else None
+    open_one = disruption_of(latest)
+    if not stays and latest is not None and open_one is not None and (open_one.machine, open_one.step) == (machine.name, "drain"):
+        withdraw(ports, latest, open_one)
+    return stays
 
 
 async def mark_reset(ports: Ports, machine: Record, hosting: Observed[Hosting] | None) -> None:
@@ -97,25 +115,6 @@ async def delete_node(ports: Ports, machine: Record, node: NodePlace) -> None:
     await in_thread(lambda: port.delete_node(cluster_of(machine), node))
 
 
-async def take_back(ports: Ports, cluster: str, node: str) -> str:
-    """Uncordon the Node where this product cordoned it; why it could not, or ''. A Node that is gone needs nothing."""
-    workloads = ports.workloads
-    if workloads is None:
-        return "no Kubernetes can be asked from here"
-    port = workloads
-
-    def call() -> None:
-        for found in port.nodes(cluster):
-            if found.name == node and found.cordoned_at:
-                port.uncordon(cluster, found)
-
-    try:
-        await in_thread(call)
-    except TalosError as error:
-        return "" if error.reason == "RecordChanged" else error.message.rstrip(".")
-    return ""
-
-
 class _Drain:
     """One drain of one Node."""
 
@@ -128,7 +127,6 @@ class _Drain:
     async def run(self, timing: Timing) -> None:
         clock = self._ports.clock
         deadline = clock.monotonic() + timing.drain
-        self._lease.confirm()
         at = moment(clock.now())
         await self._ask(lambda: self._workloads.cordon(self._cluster, self._node, at))
         while True:

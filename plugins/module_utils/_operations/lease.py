@@ -87,6 +87,11 @@ def _turn(holder: str, cluster: str) -> asyncio.Lock:
     return _TURNS.setdefault(asyncio.get_running_loop(), {}).setdefault((holder, cluster), asyncio.Lock())
 
 
+def taken_here(ports: Ports, cluster: str) -> bool:
+    """Whether another task of this very run has the lock, or waits for it."""
+    return _turn(ports.holder, cluster).locked()
+
+
 async def _acquire(ports: Ports, leases: Leases, cluster: str, purpose: str, timing: Timing) -> LeaseView:
     deadline = ports.clock.monotonic() + timing.lock_wait
     told = float("-inf")

@@ -29,8 +29,9 @@ from .._model.records import CLUSTER, MACHINE, Condition, Event, Ref
 from .._model.timing import Timing
 from .dead_member import Look, remove_member
 from .disruption import withdraw
-from .draining import delete_node, mark_reset, take_back
+from .draining import delete_node, mark_reset
 from .lease import held
+from .node_cordon import take_back
 from .record_reads import credentials_for
 from .removal_reads import observe
 from .resetting import send_reset, wait_for_maintenance

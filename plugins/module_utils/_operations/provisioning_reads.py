@@ -82,6 +82,8 @@ class Surroundings:
     names: tuple[str, ...] = ()
     #: Whether a change may reboot a running machine.
     allow_reboot: bool = True
+    #: Whether the Node of a machine is drained before it is rebooted.
+    drains: bool = False
     #: What was compared already, for machines that run.
     memory: ComparedMemory = field(default_factory=ComparedMemory)
     #: The cluster whose etcd a person gave up by typing its name (section 12), or ''.

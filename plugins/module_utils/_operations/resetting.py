@@ -25,7 +25,7 @@ from .._model.ports import Ports, Session
 from .._model.records import CLUSTER, Record
 from .._model.timing import Timing
 from .disruption import announce, withdraw
-from .draining import drain, mark_reset
+from .draining import drain, give_up, mark_reset
 from .lease import Held, held
 from .node_reads import read_maintenance
 from .record_reads import MachineView, credentials_for
@@ -57,16 +57,32 @@ async def send_reset(ports: Ports, name: str, wish: RemovalWish, granted: tuple[
             verdict = decide_removal(seen)
             if verdict.refusal is not None or any(step.id not in wanted for step in verdict.plan.steps if isinstance(step, _SENT)):
                 return Went(refusal=_changed(verdict, granted[0]))
-            if seen.machine is not None and isinstance(seen.hosting, Present) and any(isinstance(step, DrainNode) for step in verdict.plan.steps):
-                await drain(ports, seen.machine, seen.hosting.value.node, REMOVAL, lease, timing)
+            if any(isinstance(step, DrainNode) for step in verdict.plan.steps):
+                await _drain(ports, seen, lease, timing)
             drained = tuple(step.id for step in granted if isinstance(step, (EvacuateStorage, DrainNode)))
         seen = await observe(ports, name, replace(wish, skip_drain=True), allow_loopback, strict=True)
         verdict = decide_removal(seen)
         steps = [step for step in verdict.plan.steps if isinstance(step, (LeaveEtcd, ResetMachine))]
         if not steps or any(step.id not in wanted for step in steps) or not isinstance(seen.node, Present):
-            return Went(drained, _changed(verdict, granted[0]))
+            await _give_up(ports, seen)
+            return Went(refusal=_changed(verdict, granted[0]))
         went = await _carry_out(ports, seen, seen.node.value, steps, lease)
+        if not went.done:
+            await _give_up(ports, seen)
+            return went
         return replace(went, done=(*drained, *went.done))
+
+
+async def _drain(ports: Ports, seen: Leaving, lease: Held, timing: Timing) -> None:
+    if seen.machine is None or seen.cluster is None or not isinstance(seen.hosting, Present):
+        raise ValueError("a drain follows from what runs on the Node")
+    await drain(ports, seen.cluster, seen.machine, seen.hosting.value.node, REMOVAL, lease, timing)
+
+
+async def _give_up(ports: Ports, seen: Leaving) -> None:
+    """Nothing was sent: its Node takes pods again."""
+    if seen.machine is not None and seen.cluster is not None and isinstance(seen.hosting, Present) and seen.hosting.value.node.cordoned_at:
+        await give_up(ports, seen.cluster, seen.machine, seen.hosting.value.node.name)
 
 
 def _changed(verdict: Verdict, step: Step) -> Refusal:

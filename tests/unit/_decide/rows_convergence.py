@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 from ansible_collections.ichor.talos.plugins.module_utils._decide.convergence_words import Converging
 from ansible_collections.ichor.talos.plugins.module_utils._decide.machine_edit_words import Etcd
 from ansible_collections.ichor.talos.plugins.module_utils._model.identity import Identity
-from ansible_collections.ichor.talos.plugins.module_utils._model.observations import EtcdMember, Link, StageReading
+from ansible_collections.ichor.talos.plugins.module_utils._model.observations import EtcdMember, Link, NodePlace, StageReading
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Observed, Present, Unknown
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import HOLD_APPLY
+from ansible_collections.ichor.talos.plugins.module_utils._model.workloads import Hosting, Pod
 from tests.unit._decide import converging_case as case
 from tests.unit._operations import world as w
 
@@ -71,6 +72,17 @@ def stage(name: str, ready: bool = False, unattended: str = "", change: case.Cha
     return case.with_node(case.case(change=change, **changed), stage=StageReading(name, ready, (), unattended))  # type: ignore[arg-type]
 
 
+def drained(hosting: Observed[Hosting] | None, **changed: object) -> Converging:
+    """A worker that has to restart, with what runs on its Node."""
+    return replace(case.case(change=case.udev, **changed), drains=True, hosting=hosting)  # type: ignore[arg-type]
+
+
+def hosted(*pods: Pod, uuid: str = "", **more: object) -> Observed[Hosting]:
+    node = NodePlace("m1", ("10.0.0.1",), uuid or w.uuid(1).upper(), "uid-node", ready=True)
+    return Present(Hosting(node, pods, **more))  # type: ignore[arg-type]
+
+
+WEB = Pod("web", "web-1", "uid-web", owner_kind="ReplicaSet", labels={"app": "web"})
 NO_REBOOT, STAGED = "ApplyDrift NO_REBOOT", "ApplyDrift STAGED, Reboot after the configuration to be staged"
 
 CONVERGENCE: tuple[Row, ...] = (
@@ -177,6 +189,16 @@ CONVERGENCE: tuple[Row, ...] = (
         "ApplyDrift STAGED after cp2, Reboot after cp2 and the configuration to be staged"),
     Row("11/quorum-of-no-restart", "", lambda: replace(case.case("controlplane", case.sysctl, others=2), quorum=etcd(0)), "Drifted", NO_REBOOT),
     Row("11/quorum-without-leave", "", lambda: replace(restarting(etcd(0)), allow_reboot=False), "Drifted", "ApplyDrift STAGED, RebootRequired"),
+    Row("11/drained-first", "", lambda: drained(hosted(WEB)), "Drifted", STAGED),
+    Row("11/no-node-to-drain", "", lambda: drained(Absent("no Kubernetes")), "Drifted", STAGED),
+    Row("11/kubernetes-unread", "11/drain-unknown", lambda: drained(Unknown("TimedOut", "no answer")), "Drifted", "DrainRequired"),
+    Row("11/kubernetes-unread-and-no-leave", "", lambda: replace(drained(None), allow_reboot=False), "Drifted", "ApplyDrift STAGED, RebootRequired"),
+    Row("11/kubernetes-unread-and-no-drain", "", lambda: replace(drained(None), drains=False), "Drifted", STAGED),
+    Row("11/kubernetes-of-no-restart", "", lambda: replace(case.case(change=case.sysctl), drains=True), "Drifted", NO_REBOOT),
+    Row("11/drained-when-its-turn-comes", "", lambda: drained(None, cluster_status=case.disruption("m2")), "Drifted",
+        "ApplyDrift STAGED, Reboot after m2 and the configuration to be staged"),
+    Row("11/node-of-another-board", "11/drain-other-node", lambda: drained(hosted(WEB, uuid=w.uuid(9))), "Drifted", "IdentityMismatch"),
+    Row("11/cordoned-by-a-run-that-is-gone", "11/evidence", lambda: case.case(cluster_status=case.disruption(step="drain")), "NodeStarting"),
     Row("11/at-once", "", lambda: case.case(change=case.sysctl), "Drifted", NO_REBOOT),
     Row("11/needs-a-reboot", "", lambda: case.case(change=case.udev), "Drifted", STAGED),
     Row("11/needs-none-on-the-newest", "", lambda: case.case(change=case.udev, version="v1.14.0"), "Drifted", NO_REBOOT),

@@ -13,6 +13,8 @@ LAB = "tests/unit/_operations/test_converge_against_lab.py"
 GATES = "tests/unit/_decide/test_convergence_gates.py"
 LOCKED = "tests/unit/_operations/test_converge_locked.py"
 KILLED = "tests/unit/_operations/test_converge_killed.py"
+DRAIN = "tests/unit/_operations/test_converge_drained.py"
+PODS = "tests/unit/_decide/test_drain.py"
 MOVED = "tests/unit/_decide/test_moved_node.py"
 
 
@@ -58,6 +60,17 @@ SENTENCES: tuple[Sentence, ...] = (
     _s(11, "A reboot that is needed follows under the lock (persistent equal and active different means that only it is left), or `RebootRequired` when "
        "`allow_reboot: false`.", "11/only-the-reboot-is-left", "11/only-the-reboot-and-no-leave", "11/quorum-without-leave",
        f"{GATES}::test_the_reboot_that_is_left_is_the_very_step_that_was_planned_before"),
+    _s(11, "Before the reboot the machine's Kubernetes Node is drained under the same lock, and uncordoned before the disruption counts as over;",
+       "11/drained-first", "11/drained-when-its-turn-comes", "11/kubernetes-of-no-restart", f"{DRAIN}::test_it_is_drained_rebooted_and_uncordoned"),
+    _s(11, "pods of DaemonSets, static pods and pods that nobody makes again stay, and so does everything where no other Node is Ready and takes pods.",
+       f"{PODS}::test_fate", f"{GATES}::test_what_a_drain_before_a_reboot_means_is_told"),
+    _s(11, "A Kubernetes that cannot be read, a Node that is another machine, and a drain that has not ended by its deadline hold the reboot, and the pods "
+       "that block are named; a machine without a Node is just rebooted.", "11/kubernetes-unread", "11/node-of-another-board", "11/no-node-to-drain",
+       f"{DRAIN}::test_a_drain_that_does_not_end_holds_the_reboot"),
+    _s(11, "With `drain: false`, or where no Kubernetes can be asked, the plan says that it is not drained.", "11/kubernetes-unread-and-no-drain",
+       "11/kubernetes-unread-and-no-leave", f"{GATES}::test_a_reboot_is_announced_to_come_without_a_drain"),
+    _s(11, "A run that is gone in the middle of a drain leaves the disruption `drain`, and whoever finds the lock free takes the cordon back.",
+       "11/cordoned-by-a-run-that-is-gone", f"{DRAIN}::test_killed_at_every_boundary_no_node_stays_cordoned"),
     _s(11, "Every apply to a control plane takes the lock, and the next control plane follows only on the evidence of section 13: an API server or etcd flag "
        "on all of them at once is an outage too.", "11/control-plane-waits", "11/own-disruption-is-no-wait", "11/even", "11/over-the-cap",
        f"{LOCKED}::test_an_api_server_flag_goes_to_one_control_plane_after_the_other_each_with_its_evidence",

@@ -13,6 +13,9 @@ from tests.unit._decide.sentences_sending import Sentence
 
 LIFE = "tests/unit/_operations/test_machine_removal.py"
 LAB = "tests/lives/test_removal.py::test_the_life_of_removals"
+PODS = "tests/unit/_decide/test_drain.py"
+DRAINING = "tests/unit/_operations/test_draining.py"
+SCENARIO = "tests/scenarios/test_drain.py"
 HELD = f"{LIFE}::test_the_condition_holds_the_machine_from_before_the_first_step"
 KILLED = f"{LIFE}::test_killed_at_every_boundary_and_resumed"
 
@@ -31,6 +34,18 @@ SENTENCES: tuple[Sentence, ...] = (
        "14/control-plane-over-the-count", "14/worker", "14/a-learner-leaves-too", KILLED, LAB),
     _s("Evacuation lists the local volumes that pods of the node own and that would be lost, and asks for `accept_data_loss`; this product moves no data.",
        "14/volumes-would-be-lost", "14/volumes-unread", "14/not-drained-by-anybody"),
+    _s("Volumes are claims whose volume can be used on this node alone, folders below /var, and scratch volumes of pods that have to go.",
+       f"{PODS}::test_lost", f"{DRAINING}::test_volumes_on_its_disks_are_told"),
+    _s("The drain cordons the Node, evicts every pod but static ones, finished ones and those of DaemonSets, and has its own deadline: what a "
+       "PodDisruptionBudget or anything else keeps until then is named, the cordon is taken back, and nothing is reset.", "14/budget-allows-nothing",
+       f"{PODS}::test_fate", f"{DRAINING}::test_what_may_go_goes_and_the_rest_stays",
+       f"{DRAINING}::test_a_budget_that_allows_nothing_blocks_and_is_named_until_the_deadline", f"{DRAINING}::test_a_pod_that_does_not_end_is_named",
+       f"{SCENARIO}::test_a_budget_that_allows_nothing_ends_the_drain_with_nothing_reset"),
+    _s("Nothing disruptive happens where Kubernetes cannot be read or its Node is another machine, unless `skip_drain: true`.", "14/volumes-unread",
+       "14/node-of-another-board", "14/skipped-and-its-node-unread", "14/skipped-and-another-s-node",
+       f"{SCENARIO}::test_a_kubernetes_out_of_reach_stops_everything"),
+    _s("Once the machine is in maintenance mode its Node is deleted.", "14/drained", "14/skipped-and-its-node-goes", "14/no-node-to-drain",
+       f"{SCENARIO}::test_a_worker_is_evacuated_drained_reset_and_gone"),
     _s("Refused when the cluster would fall below `controlPlane.count` (\"approve a replacement first, or lower the count first (to 1, 3 or 5)\", the smaller "
        "allowed counts), lose quorum, or lose its last control plane; the last two never bend, and from two control planes none is removed, dead or not: "
        "a removal needs three.", "14/healthy-below-the-count", "14/healthy-of-five", "14/healthy-of-seven", "14/too-many-is-no-obstacle", "14/two-dead",

@@ -14,10 +14,11 @@ from ansible_collections.ichor.talos.plugins.module_utils._decide.convergence im
 from ansible_collections.ichor.talos.plugins.module_utils._decide.convergence_words import ApplyDrift, Converging, Found, Need, Verdict
 from ansible_collections.ichor.talos.plugins.module_utils._decide.machine_edit_words import Etcd
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import LOCK_REASONS, PROVISIONED_REASONS, READY_REASONS
-from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Present
+from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Observed, Present
 from ansible_collections.ichor.talos.plugins.module_utils._model.plan import Step
+from ansible_collections.ichor.talos.plugins.module_utils._model.workloads import Budget, Hosting, Pod, Requirement
 from tests.unit._decide import converging_case as case
-from tests.unit._decide.rows_convergence import CONVERGENCE, MEMBERS, Row, etcd, renamed, restarting, silent
+from tests.unit._decide.rows_convergence import CONVERGENCE, MEMBERS, WEB, Row, drained, etcd, hosted, renamed, restarting, silent
 from tests.unit._operations import world as w
 
 
@@ -162,3 +163,25 @@ def test_an_install_setting_that_drifted_is_warned_of() -> None:
 def test_a_reboot_is_announced_to_come_without_a_drain(allowed: bool, rules: list[str]) -> None:
     found = decide(replace(case.case(change=case.udev), allow_reboot=allowed), case.NOW)
     assert isinstance(found, Found) and [warning.rule for warning in found.warnings] == rules
+
+
+TIGHT = Budget("web", "web", (Requirement("app", "In", ("web",)),), 0)
+
+
+@pytest.mark.parametrize(("hosting", "rules", "why"), [
+    (hosted(WEB), [], "; Node m1 is drained first (1 pod to go)"),
+    (hosted(WEB, elsewhere=0), ["11/drain-nowhere"], "after a reboot"),
+    (hosted(WEB, budgets=(TIGHT,)), ["11/drain-blocked"], "(1 pod to go)"),
+    (hosted(Pod("web", "by-hand", "uid-1")), ["11/drain-unowned"], "(0 pods to go)"),
+    (Absent("no Kubernetes"), [], "after a reboot"),
+], ids=["drained", "nowhere", "blocked", "unowned", "no-node"])
+def test_what_a_drain_before_a_reboot_means_is_told(hosting: Observed[Hosting], rules: list[str], why: str) -> None:
+    found = decide(drained(hosting), case.NOW)
+    assert isinstance(found, Found) and [warning.rule for warning in found.warnings] == rules and found.steps[-1].why.endswith(why)
+    assert found.steps[-1].id == decide(drained(Absent()), case.NOW).steps[-1].id  # type: ignore[union-attr]
+
+
+def test_what_runs_on_it_is_read_only_where_it_is_drained() -> None:
+    assert decide(drained(None), case.NOW) == Need("hosting")
+    for seen in (replace(drained(None), drains=False), replace(drained(None), allow_reboot=False), replace(case.case(change=case.sysctl), drains=True)):
+        assert isinstance(decide(seen, case.NOW), Found)

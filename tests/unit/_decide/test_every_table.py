@@ -30,6 +30,7 @@ TABLES = {
     "credentials.GATES": _TAKEN_AWAY,
     "discovery_table.TABLE": "test_gates_taken_away.py::test_with_another_cell_of_the_table_a_row_fails",
     "disk_gates.GATES": _TAKEN_AWAY,
+    "drain.ROWS": "test_drain.py::test_a_row_that_is_taken_away_is_noticed",
     "following.ROWS": "test_following.py::test_a_row_that_is_taken_away_is_noticed",
     "lock.LOCK_GATES": f"test_lock.py::{_NOTICED}",
     "machine_edit.GATES": _TAKEN_AWAY,

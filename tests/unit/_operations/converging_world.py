@@ -223,6 +223,8 @@ class World:
         self.most_down = 0
         self.authority = read_bundle(self.store.bundle("prod")).os.crt
         self.whereabouts: Callable[..., object] | None = None
+        #: Stands for the Kubernetes that the machines' Nodes are in.
+        self.workloads: object = None
 
     def call(self, what: str) -> None:
         self.calls.append(what)
@@ -311,10 +313,10 @@ class World:
     def ports(self, check: bool = False, holder: str = "run-1") -> Ports:
         return Ports(Nodes(self, check), self.store, self.clock, self.lines.append, Actor("ann", "login"), check, holder,  # type: ignore[arg-type]
                      lambda cluster, bundle: Credentials(self.authority, "certificate", "key", "test"),
-                     whereabouts=self.whereabouts)  # type: ignore[arg-type]
+                     whereabouts=self.whereabouts, workloads=self.workloads)  # type: ignore[arg-type]
 
     def around(self, check: bool = False, allow_reboot: bool = True, holder: str = "run-1") -> Surroundings:
-        return Surroundings(self.ports(check, holder), Timing(), renderer=Renderer(self.store), allow_reboot=allow_reboot)
+        return Surroundings(self.ports(check, holder), Timing(), renderer=Renderer(self.store), allow_reboot=allow_reboot, drains=True)
 
     def look(self, name: str, *, check: bool = False, allow_reboot: bool = True, around: Surroundings | None = None) -> Round:
         around = around or self.around(check, allow_reboot)

@@ -237,7 +237,7 @@ def test_the_controller_shows_and_runs_the_same_steps_with_the_drift_by_path(lab
 
     asyncio.run(drifted())
     options = {"store_path": str(tmp_path / "ichor"), "allow_loopback": True, "until": "settled", "max_runtime": 300,
-               "timing": {"follow": 1, "lock_renewal": 5}}
+               "drain": False, "timing": {"follow": 1, "lock_renewal": 5}}
     secrets = secrets_in(cluster.render("cp1"))
     with Nursery() as nursery:
         plans, changed = [], []

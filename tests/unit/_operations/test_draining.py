@@ -23,8 +23,9 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.observed import
 from ansible_collections.ichor.talos.plugins.module_utils._model.ports import Ports
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import CORDONED_AT, RESET_AT, Record
 from ansible_collections.ichor.talos.plugins.module_utils._model.timing import Timing
-from ansible_collections.ichor.talos.plugins.module_utils._operations.draining import delete_node, drain, hosting_of, mark_reset, ready_of, take_back
+from ansible_collections.ichor.talos.plugins.module_utils._operations.draining import delete_node, drain, hosting_of, mark_reset, ready_of
 from ansible_collections.ichor.talos.plugins.module_utils._operations.managed_workloads import ManagedWorkloads
+from ansible_collections.ichor.talos.plugins.module_utils._operations.node_cordon import take_back
 
 from tests.parts.apiserver import ApiServer, running
 from tests.parts.kubelet import Kubelets, kubelets
@@ -85,9 +86,11 @@ class World:
         self.clock, self.lines, self.lease = Clock(), list[str](), Lease()
         self.workloads = ManagedWorkloads(Records(f"https://127.0.0.1:{server.port}"), self.clock)  # type: ignore[arg-type]
         played.register(name, "192.0.2.1")
+        self.records = w.World()
+        self.records.store.put(w.cluster_record())
 
     def ports(self) -> Ports:
-        return replace(w.World().ports(), clock=self.clock, progress=self.lines.append, workloads=self.workloads)
+        return replace(self.records.ports(), clock=self.clock, progress=self.lines.append, workloads=self.workloads)
 
     @property
     def machine(self) -> Record:
@@ -97,7 +100,7 @@ class World:
         return next(node for node in self.workloads.nodes("prod") if node.name == self.name)
 
     def drain(self, seconds: float = 60.0, purpose: str = REMOVAL) -> None:
-        asyncio.run(drain(self.ports(), self.machine, self.node(), purpose, self.lease, Timing(drain=seconds)))  # type: ignore[arg-type]
+        asyncio.run(drain(self.ports(), self.records.cluster(), self.machine, self.node(), purpose, self.lease, Timing(drain=seconds)))  # type: ignore[arg-type]
 
     def asked(self, since: int) -> list[tuple[str, str]]:
         """What this product wrote, as verb and what it was about."""
@@ -246,7 +249,7 @@ def test_what_cannot_be_asked_is_unknown_and_nothing_is_written_in_check_mode(wo
     assert isinstance(asyncio.run(ready_of(ports, world.machine)), Unknown)
     assert asyncio.run(hosting_of(replace(ports, workloads=None), world.machine)) is None
     with pytest.raises(TalosError):
-        asyncio.run(drain(ports, world.machine, world.node(), REMOVAL, world.lease, Timing(drain=0.2)))  # type: ignore[arg-type]
+        asyncio.run(drain(ports, world.records.cluster(), world.machine, world.node(), REMOVAL, world.lease, Timing(drain=0.2)))  # type: ignore[arg-type]
     checking = ManagedWorkloads(Records(f"https://127.0.0.1:{world.server.port}"), world.clock, True)  # type: ignore[arg-type]
     pod = checking.pods("prod", world.name)
     assert pod == ()
