@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -145,10 +146,8 @@ def test_killed_at_every_boundary_and_resumed() -> None:
                 raise w.Killed(what)
 
         world.hook = kill
-        try:
+        with contextlib.suppress(w.Killed):
             run(world)
-        except w.Killed:
-            pass
         world.hook = lambda number, what: None
         world.dead.add("run-1")
         for attempt in range(2):
