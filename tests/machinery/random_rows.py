@@ -9,6 +9,7 @@ v1.14.0-rc.1. Those win: what differs between the two stands in VERSIONS, with i
 
 from __future__ import annotations
 
+import functools
 import json
 import random
 import re
@@ -63,6 +64,7 @@ def known(contract: str, said: str) -> str:
     return next((entry.reason for entry in VERSIONS if entry.contract == contract and re.search(entry.says, said)), "")
 
 
+@functools.cache
 def base(contract: str, role: str) -> str:
     """What Talos's generator gives for that contract, from the vectors."""
     for line in (HERE / "generate.jsonl").read_text(encoding="utf-8").splitlines():

@@ -18,6 +18,7 @@ from collections.abc import Callable
 from types import FrameType
 
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.schema import VERSIONS
+from tests.machinery import adoptions
 from tests.machinery.random_rows import generate_row, known, patch_row, trouble, validate_row
 from tests.parts.oracle import MACHINERY, Oracle
 from tests.torture import removals
@@ -44,6 +45,19 @@ def compare(chance: random.Random) -> int:
     return 1
 
 
+def adopt(chance: random.Random) -> int:
+    """One random running configuration that Talos accepts, and what adoption makes of it."""
+    contract = chance.choice(sorted(MACHINERY))
+    made = None
+    while made is None:
+        seed = chance.getrandbits(48)
+        made = adoptions.random_configuration(seed, _oracle(contract))
+    found = adoptions.judge(*made, contract)
+    if not set(found.rules) <= adoptions.NAMED:
+        raise AssertionError(f"adoption of {contract}, its own seed {seed}: {found.said[:500]}")
+    return 1
+
+
 @functools.cache
 def _oracle(contract: str) -> Oracle:
     return Oracle(contract)
@@ -51,7 +65,7 @@ def _oracle(contract: str) -> Oracle:
 
 #: What can be tried, and how many there are at least in a torture of ten minutes.
 KINDS: dict[str, tuple[Callable[[random.Random], int], int]] = {
-    "mutated configurations": (mutate, 100_000), "configurations against Talos": (compare, 20_000),
+    "mutated configurations": (mutate, 100_000), "configurations against Talos": (compare, 20_000), "adoptions": (adopt, 50_000),
     "worlds of removals": (functools.partial(removals.many, count=1), 1_000_000),
 }
 

@@ -27,7 +27,7 @@ def test_a_few_rounds_of_everything(tmp_path: Path, record_property: Callable[[s
     assert not tally.broke, "\n".join(tally.broke)
     assert set(tally.tried) == {"worlds", "inputs", "kills", "lives under faults", *KINDS}
     assert counts.items() <= tally.tried.items()
-    assert shares(600) == {"mutated configurations": 100_000, "configurations against Talos": 20_000, "worlds of removals": 1_000_000}
+    assert shares(600) == {"mutated configurations": 100_000, "configurations against Talos": 20_000, "adoptions": 50_000, "worlds of removals": 1_000_000}
 
 
 def test_ten_thousand_mutated_answers() -> None:

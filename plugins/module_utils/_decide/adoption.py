@@ -33,6 +33,8 @@ from .adoption_words import (
 from .conditions import Status, with_condition
 from .disk_words import install_words
 
+#: What an approval sets, or set: the machine is approved anew.
+_APPROVAL = ("approvalState", "approvedBy", "approvedVia", "approvedAt", "acceptedFingerprint")
 #: How many paths a line names.
 _NAMED = 12
 _WIPE = "Take off the nodes what the paths name; or wipe a machine (talosctl reset) and let it be found in maintenance mode."
@@ -92,7 +94,7 @@ def _plan(case: Case, cluster: Record, members: Sequence[Member], bundle: Bundle
     steps: list[Step] = []
     if new:
         if isinstance(case.seen.bundle, Absent):
-            steps.append(KeepBundle(replace(case.target, kind="SecretsBundle", name=case.bundle_name, uid=""), _bundle_why(case), authority=_authority(bundle),
+            steps.append(KeepBundle(replace(case.target, kind="SecretsBundle", name=case.bundle_name), _bundle_why(case), authority=_authority(bundle),
                                     bundle=bundle))
         if case.seen.cluster is None:
             steps.append(AdoptCluster(case.target, _cluster_why(cluster), settings=dict(cluster.spec), record=cluster))
@@ -176,14 +178,15 @@ def _patch(case: Case, patch: PatchRecord, why: str) -> AdoptPatch | None:
     before = next((record for record in case.seen.patches if record.name == patch.name), None)
     if before is not None and before.spec == spec:
         return None
-    target = replace(case.target, kind=CONFIG_PATCH, name=patch.name, uid="")
+    target = replace(case.target, kind=CONFIG_PATCH, name=patch.name)
     return AdoptPatch(target, why, settings=spec, before=before, record=Record(CONFIG_PATCH, patch.name, spec))
 
 
 def _machine(case: Case, member: Member, now: float) -> AdoptMachine:
     actor = case.wish.actor
     before = member.record
-    spec: dict[str, Json] = {**(before.spec if before is not None else {}), **member.spec}
+    kept_of = {key: value for key, value in (before.spec if before is not None else {}).items() if key not in _APPROVAL}
+    spec: dict[str, Json] = {**kept_of, **member.spec}
     approved: dict[str, Json] = {**spec, "approvalState": "approved", "approvedBy": actor.by, "approvedVia": actor.via, "approvedAt": moment(now)}
     record = replace(before, spec=approved) if before is not None else Record(MACHINE, member.name, approved)
     told = install_words(spec.get("install")) or "no disk that its configuration names"

@@ -18,15 +18,14 @@ from .._machineconfig.render import PatchRecord
 from .._machineconfig.schema import VERSIONS
 from .._machineconfig.secrets import Bundle, bundle_of_config
 from .._model.approval import approval_state
-from .._model.errors import TalosError
 from .._model.identity import canonical_uuid
 from .._model.machine import cluster_of
 from .._model.observed import Absent, Observed, Present, Unknown
 from .._model.plan import Target
-from .._model.records import Record, text_at
+from .._model.records import CLUSTER, Record, text_at
 from .adoption_classes import unreadable
 from .adoption_reading import cluster_id, read_node, role_of
-from .adoption_words import AdoptSeen, AdoptWish, Blocked, LiveNode, cluster_target
+from .adoption_words import AdoptSeen, AdoptWish, Blocked, LiveNode
 from .approved import has_converged, held_for_adoption
 
 NEW, PENDING, REJECTED, HELD, ADOPTED, ELSEWHERE = "new", "pending", "rejected", "held", "adopted", "elsewhere"
@@ -43,16 +42,14 @@ class Case:
 
     @property
     def target(self) -> Target:
-        return cluster_target(self.wish.cluster, self.seen.cluster)
+        return Target(CLUSTER, self.wish.cluster, self.wish.cluster)
 
     def at(self, address: str) -> Target:
-        """What a refusal about the node at an address names."""
+        """What a step or a refusal about the node at an address names. Its UUID alone stands for it: a run that goes on finds records that the
+        one before made, and its plan is to be the same."""
         node = next((node for node in self.live if node.address == address), None)
-        name = self.names.get(address, "") if node is not None else ""
-        uid = self.seen.cluster.uid if self.seen.cluster is not None else ""
-        record = self.record_of(node) if node is not None else None
-        return Target(name=name, cluster=self.wish.cluster, cluster_id=uid, uid=record.uid if record is not None else "",
-                      uuid=node.facts.identity.uuid if node is not None else "", address=address)
+        uuid = canonical_uuid(node.facts.identity.uuid) if node is not None else ""
+        return Target(name=self.names.get(address, ""), cluster=self.wish.cluster, uuid=uuid, address=address)
 
     @cached_property
     def live(self) -> tuple[LiveNode, ...]:
@@ -220,7 +217,3 @@ def _free(cluster: str, uuid: str, taken: Iterable[str]) -> str:
 
 def _bare(pem: str) -> str:
     return "".join(pem.split())
-
-
-def problem_of(error: TalosError) -> str:
-    return f"{error.message} {error.hint}".strip()

@@ -32,6 +32,9 @@ _OWNED = (
     ("KubeServiceAccountConfig", "issuer.issuerURL"),
 )
 _MANIFESTS = ((LEGACY, ("cluster", "inlineManifests"), "contents"), ("KubeInlineManifestConfig", (), "manifest"))
+#: Of the configuration of kubelet's credential providers, what is no secret.
+_PROVIDERS = ("machine", "kubelet", "credentialProviderConfig")
+_PUBLIC_OF_PROVIDERS = re.compile(r"apiVersion|kind|providers\.\d+\.(apiVersion|name|defaultCacheDuration|matchImages\.\d+|args\.\d+|env\.\d+\.name)")
 _SECRET_OBJECT = re.compile(r"""(?m)["']?\bkind["']?\s*:\s*["']?Secret["']?\s*(?:[,}#]|$)""")
 
 _IN_NO_RECORD = "A secret goes into no record, so the machine cannot be adopted while it is there"
@@ -77,7 +80,7 @@ def secrets_beside(live: Config, base: Config) -> tuple[tuple[Blocked, ...], fro
 def _leaves(document: Document) -> Iterator[tuple[tuple[str, ...], str]]:
     kind = "" if document.legacy else document.kind.name
     for path, value in secret_leaves(kind, document.output()):
-        if path[:3] != ("machine", "kubelet", "credentialProviderConfig") or "env" in path:
+        if path[:3] != _PROVIDERS or _PUBLIC_OF_PROVIDERS.fullmatch(".".join(path[3:])) is None:
             yield path, value
 
 
@@ -143,6 +146,13 @@ def _hint_of(one: Difference) -> str:
     if one.running is None:
         return "The render sets it; set it on the node, too, with talosctl patch machineconfig."
     return "Take it off the node, or write it as the render has it, with talosctl patch machineconfig."
+
+
+def drifted_since(differences: Iterable[Difference]) -> tuple[Blocked, ...]:
+    """A machine that is held already, and whose node was changed by hand since."""
+    return tuple(Blocked(one.where, "the node runs something else than the records of the held machine say",
+                         "Put the node back; or delete the machine's record and its patch, and adopt it again.", "15/held-drifted", "Drifted")
+                 for one in differences)
 
 
 def authority_apart(differences: Iterable[Difference]) -> tuple[Blocked, ...]:

@@ -25,7 +25,7 @@ from .._model.errors import TalosError
 from .._model.observed import Present
 from .._model.records import Json, JsonMap
 from .adoption_case import HELD, SUFFIX, Case
-from .adoption_classes import authority_apart, left_over, owned, registries_apart, secrets_beside, spilled, unreadable
+from .adoption_classes import authority_apart, drifted_since, left_over, owned, registries_apart, secrets_beside, spilled, unreadable
 from .adoption_reading import machine_spec, role_of
 from .adoption_words import Blocked, LiveNode, Member
 
@@ -63,7 +63,7 @@ def looked_at(case: Case, node: LiveNode, cluster: JsonMap, bundle: Bundle) -> M
         return replace(member, blocked=(unreadable(problem),))
     found = drift(base, config)
     if held:
-        return replace(member, blocked=(*authority_apart(found.authority), *left_over(found.apply)))
+        return replace(member, blocked=(*authority_apart(found.authority), *drifted_since(found.apply)))
     secret, values = secrets_beside(config, base)
     blocked = (*authority_apart(found.authority), *secret)
     if blocked:
@@ -140,6 +140,8 @@ def shared(case: Case, members: Sequence[Member], cluster: JsonMap, bundle: Bund
         same = tuple(atom for atom in _common([member for member in members if member.role == role]) if atom not in everybody)
         if same:
             found.append(Sharing(f"{name}-{role}", role, same, priority))
+    if not found:
+        return ()
     patches = tuple(sharing.patch for sharing in found)
     for member in members:
         mine = own_patch(case, member, remainder(member, found))

@@ -13,11 +13,10 @@ import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from .._machineconfig.bring import bring
+from .._machineconfig import cel
 from .._machineconfig.contract import contract_in, minor, schema_for
 from .._machineconfig.documents import Config, load
 from .._machineconfig.named import host_name
-from .._machineconfig.problem import ConfigProblem
 from .._machineconfig.schema import VERSIONS
 from .._model.errors import TalosError
 from .._model.hardware import meaningful
@@ -26,7 +25,7 @@ from .._model.records import CLUSTER, MACHINE, Json, Record
 from .._model.schema import validate
 from .adoption_words import COUNTS, LiveNode
 from .approval_case import disk_identity
-from .install_disk import picked
+from .disk_selector import matching, named
 
 _TAG = re.compile(r".*:v?([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?)(?:@sha256:[0-9a-f]{64})?\Z", re.DOTALL)
 _SELECTOR = ("match", "size", "name", "model", "serial", "modalias", "uuid", "wwid", "type", "busPath")
@@ -173,7 +172,7 @@ def machine_spec(node: LiveNode, config: Config, cluster: str, name: str, endpoi
     _keep(spec, name, "install", install, MACHINE)
     if "install" not in spec and install.get("image"):
         spec["install"] = {"image": install["image"]}
-    disk = _install_disk(node)
+    disk = _install_disk(node, config)
     if disk is not None:
         spec["approvedDisk"] = disk
     return spec
@@ -205,10 +204,14 @@ def _without_nothing(values: Mapping[str, Any]) -> dict[str, Json]:
     return {key: value for key, value in values.items() if value not in (None, "", {})}
 
 
-def _install_disk(node: LiveNode) -> Json:
+def _install_disk(node: LiveNode, config: Config) -> Json:
     """What tells the install disk from others, where the configuration picks exactly one."""
+    match = str(((document(config, "UnattendedInstallConfig").get("provisioning") or {}).get("diskSelector") or {}).get("match") or "")
+    disk = str(section(config, "machine", "install", "disk") or cel.path_of(match) or "")
+    fields = section(config, "machine", "install", "diskSelector") or cel.selector_of(match)
+    disks = node.facts.disks.value if isinstance(node.facts.disks, Present) else ()
     try:
-        found = picked(bring(node.text), node.facts.disks)
+        found = named(disk, disks) if disk else matching(fields, disks) if fields else ()
     except TalosError:
         return None
-    return disk_identity(found.value) or None if isinstance(found, Present) else None
+    return disk_identity(found[0]) or None if len(found) == 1 else None

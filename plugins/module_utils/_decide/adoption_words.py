@@ -15,7 +15,7 @@ from .._machineconfig.documents import Config
 from .._machineconfig.secrets import Bundle
 from .._model.observations import NodeFacts
 from .._model.observed import Absent, Observed
-from .._model.plan import Plan, Step, Target
+from .._model.plan import Plan, Step
 from .._model.ports import Actor
 from .._model.records import CLUSTER, CONFIG_PATCH, MACHINE, Broken, Json, Record
 
@@ -88,7 +88,6 @@ class Blocked:
 class Member:
     """A node on its way to be adopted. `config`: what it runs, by the schema of the contract. `spec`: of its record. `record`: the one that is
     there. `atoms`: class A. `owned`: the paths of class B, whose values are kept by patches as well. `blocked`: class C.
-    `released`: its record, and the configuration that it runs, are the same already, so that it may be let go.
     """
 
     node: LiveNode
@@ -172,9 +171,3 @@ class Adoption:
     skipped: tuple[tuple[str, str], ...] = ()
     silent: tuple[tuple[str, str], ...] = ()
     cluster: Record | None = None
-
-
-def cluster_target(name: str, cluster: Record | None) -> Target:
-    """What a step on the cluster names."""
-    uid = cluster.uid if cluster is not None else ""
-    return Target(CLUSTER, name, name, uid, uid)

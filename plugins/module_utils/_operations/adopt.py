@@ -76,7 +76,8 @@ def _refusing(plan: Plan) -> Refusal | None:
     return next((one for one in plan.refusals if one.rule in _OF_THE_RUN or not plan.steps and one.rule not in _OF_A_MACHINE), None)
 
 
-_OF_A_MACHINE = frozenset({"15/secret", "15/not-representable", "15/not-modelled", "15/registries", "15/authority", "15/staged", "15/address"})
+_OF_A_MACHINE = frozenset({
+    "15/secret", "15/not-representable", "15/not-modelled", "15/registries", "15/authority", "15/staged", "15/address", "15/held-drifted"})
 _OF_THE_RUN = frozenset({"15/consent", "15/all-blocked", "15/record-invalid"})
 
 
@@ -127,7 +128,7 @@ def _adopt(step: AdoptMachine, store: Store) -> None:
         before = store.create(replace(record, spec={**record.spec, "approvalState": "pending"}))
     status = dict(record.status)
     uid = before.uid
-    store.patch_status(record.ref, uid, lambda old: {**old, **status})
+    store.patch_status(record.ref, uid, lambda old: {**status, **({"recordUID": old["recordUID"]} if "recordUID" in old else {})})
     current = store.get(MACHINE, record.name)
     if current is None:
         raise TalosError("RecordChanged", f"The record of {record.name} is gone.", "Run this again.")
