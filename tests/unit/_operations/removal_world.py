@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 from ansible_collections.ichor.talos.plugins.module_utils._decide.removal_words import RemovalWish
 from ansible_collections.ichor.talos.plugins.module_utils._model.endpoint import Endpoint
@@ -17,6 +18,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.records import 
 from ansible_collections.ichor.talos.plugins.module_utils._operations.machine_removal import Request, run
 from ansible_collections.ichor.talos.tests.unit._operations import fallen_world as fallen
 from ansible_collections.ichor.talos.tests.unit._operations import world as w
+from tests.unit._operations.kubernetes_world import Kubernetes
 
 LABELS = ("EFI", "META", "STATE", "EPHEMERAL", "ETCD")
 DISKS = Present(tuple(Partition(f"/dev/sda{number}", "/dev/sda", label, "xfs") for number, label in enumerate(LABELS, 1)))
@@ -49,9 +51,10 @@ def planes(count: int, *dead: int, wanted: int = 3, worker: bool = False) -> w.W
 
 
 def remove(world: w.World, name: str, *, holder: str = "run-1", check: bool = False, store: bool = True, gate: w.OpenGate | None = None,
-           lift: bool = False, record: bool = True) -> Outcome:
-    request = Request(name, RemovalWish(name, record, skip_drain=True), lift)
-    return asyncio.run(run(request, world.ports(holder, check=check, store=store), gate or w.OpenGate(check)))
+           lift: bool = False, record: bool = True, kubernetes: Kubernetes | None = None, **wish: bool) -> Outcome:
+    request = Request(name, RemovalWish(name, record, **{"skip_drain": kubernetes is None, **wish}), lift)
+    ports = replace(world.ports(holder, check=check, store=store), workloads=kubernetes)
+    return asyncio.run(run(request, ports, gate or w.OpenGate(check)))
 
 
 def record_of(world: w.World, name: str) -> Record | None:
