@@ -23,8 +23,15 @@ WORKERS = "2"
 #: Added to the niceness of what runs beside the tests: half of a test's share, so that it is done before they are.
 POLITE = 3
 
-#: What has nothing of Ansible in it, or starts modules without it: with several interpreters these run on the newest alone.
-ONCE = ("tests/crash", "tests/lives", "tests/machinery", "tests/torture", "tests/unit/lab", "tests/unit/workshop")
+#: Folders and files, as patterns, that run on the newest of several interpreters alone: what has nothing of Ansible in it or starts modules
+#: without it, and the long lives of machines, in which Ansible does what it does in the scenarios that run on each.
+ONCE = (
+    "tests/browser", "tests/crash", "tests/lives", "tests/machinery", "tests/torture", "tests/unit/lab", "tests/unit/workshop",
+    "tests/unit/_operations/test_converge_against_lab.py", "tests/unit/_machineconfig/test_mutations.py", "tests/scenarios/test_runner.py",
+    *(f"tests/scenarios/test_{name}*.py" for name in (
+        "adopt", "create_cluster", "drain", "identity_and_trust", "kubernetes_store", "reclaim", "reconcile_", "rendered_life", "sent_once",
+        "store_copy", "store_in_trouble")),
+)
 
 
 def unit(arguments: list[str]) -> int:
@@ -41,7 +48,7 @@ def everything(arguments: list[str]) -> int:
         failures = [_parts(environments[-1])]
         given = _with_default("tests", arguments)
         for environment in environments:
-            left_out = [f"--ignore={folder}" for folder in ONCE] if environment is not environments[-1] and "tests" in given else []
+            left_out = [f"--ignore-glob={ROOT / pattern}" for pattern in ONCE] if environment is not environments[-1] and "tests" in given else []
             failures.append(_pytest(environment, [*given, *left_out]))
         failures.append(linted())
     return int(any(failures))
