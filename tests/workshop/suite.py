@@ -20,8 +20,8 @@ from tests.workshop.environments import BUILD, ROOT, Environment, for_tests, kee
 from tests.workshop.interpreters import chosen
 
 WORKERS = "2"
-#: Added to the niceness of what runs beside the tests: half of a test's share, so that it is done before they are.
-POLITE = 3
+#: Added to the niceness of what runs beside the tests: it takes what they leave, and they do not feel it.
+POLITE = 10
 
 #: Folders and files, as patterns, that run on the newest of several interpreters alone: what has nothing of Ansible in it or starts modules
 #: without it, and the long lives of machines, in which Ansible does what it does in the scenarios that run on each.
