@@ -35,7 +35,7 @@ PAGE = """\
 <a class="tile{{ ' alert' if totals.attention }}" href="#waits"><b>{{ totals.attention }}</b><small>want attention</small></a>
 <a class="tile{{ ' go' if totals.moving }}" href="#waits"><b>{{ totals.moving }}</b><small>on their way</small></a>
 <a class="tile{{ ' ask' if totals.pending }}" href="#waits"><b>{{ totals.pending }}</b><small>wait for approval</small></a>
-<a class="tile{{ ' alert' if totals.drifted }}" href="#drift"><b>{{ totals.drifted }}</b><small>differ from their records</small></a>
+<a class="tile{{ ' alert' if totals.drifted }}" href="#drift"><b>{{ totals.drifted }}</b><small>drifted</small></a>
 {% set ending = certificates|rejectattr("renews")|list %}
 <a class="tile{{ ' alert' if ending and ending[0].days < 30 }}" href="#certificates"><b>{{ parts.days(ending[0]) if ending else "–" }}</b>
 <small>until a certificate ends</small></a>

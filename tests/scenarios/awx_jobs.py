@@ -1,0 +1,106 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Jobs as AWX runs them: ansible-runner with a private data folder, a project and a home of its own that are gone afterwards, AWX's callback, its
+variables, and artifacts that go on by `set_stats`."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tests.scenarios.playing import HERE, SECONDS, payloads
+
+PROJECT = Path(__file__).parents[2] / "roles" / "awx_setup" / "files" / "project"
+#: Above this many characters the callback empties a result (ansible-runner's MAX_EVENT_RES, as AWX sets it).
+LARGEST = 700_000
+RUN = """
+import json, sys
+import ansible_runner
+asked = json.load(sys.stdin)
+events, seen = [], []
+def keep(event):
+    events.append(event)
+    seen.append(event.get("stdout") or "")
+def cancelled():
+    return bool(asked["cancel_at"]) and any(asked["cancel_at"] in text for text in seen)
+runner = ansible_runner.run(private_data_dir=asked["folder"], ident=asked["ident"], playbook=asked["playbook"], cmdline=asked["cmdline"], quiet=True,
+                            envvars=asked["environment"], extravars=asked["variables"], event_handler=keep, cancel_callback=cancelled, fact_cache_type="",
+                            settings={"suppress_env_files": True})
+with open(asked["answer"], "w") as answer:
+    json.dump({"status": runner.status, "rc": runner.rc, "events": events}, answer)
+"""
+
+
+@dataclass(frozen=True)
+class Job:
+    """One ended job. `status` is AWX's word: successful, failed, canceled."""
+
+    status: str
+    events: list[dict[str, Any]]
+
+    @property
+    def output(self) -> str:
+        return "\n".join(event.get("stdout") or "" for event in self.events)
+
+    @property
+    def artifacts(self) -> dict[str, Any]:
+        """What later jobs of a workflow are given."""
+        found = [event["event_data"].get("artifact_data") or {} for event in self.events if event["event"] == "playbook_on_stats"]
+        return dict(found[-1]) if found else {}
+
+    def results(self, task: str) -> list[dict[str, Any]]:
+        """The results of a task, those of its items included."""
+        return [event["event_data"]["res"] for event in self.events if event["event_data"].get("task") == task and event["event_data"].get("res")
+                and event["event"].startswith(("runner_on_ok", "runner_on_failed", "runner_item_on"))]
+
+
+@dataclass
+class Awx:
+    """An AWX that knows one store. `user` is who starts jobs; none for a schedule."""
+
+    environment: dict[str, str]
+    common: dict[str, Any] = field(default_factory=dict)
+    number: int = 40
+
+    def job(self, playbook: str, *, user: str = "anna", check: bool = False, cancel_at: str = "", limit: str = "", inventory: str = "",
+            **variables: Any) -> Job:
+        """Run one job to its end; `cancel_at`: it is cancelled when that has appeared in its output."""
+        self.number += 1
+        told = {"job_id": self.number, "job_launch_type": "manual" if user else "scheduled", "inventory_id": 2,
+                **({"user_id": 7, "user_name": user, "user_email": f"{user}@example.com"} if user else {"schedule_id": 3, "schedule_name": "nightly"})}
+        known = {f"{head}_{name}": value for name, value in told.items() for head in ("awx", "tower")}
+        folder = Path(tempfile.mkdtemp(prefix="awx-"))
+        try:
+            shutil.copytree(PROJECT, folder / "project")
+            (folder / "home").mkdir()
+            (folder / "inventory").mkdir()
+            (folder / "inventory" / "hosts").write_text(inventory or "localhost ansible_connection=local\n", encoding="utf-8")
+            answer = folder / "answer.json"
+            asked = {
+                "folder": str(folder), "ident": str(self.number), "playbook": playbook, "cancel_at": cancel_at, "answer": str(answer),
+                "cmdline": " ".join(["--diff", *(["--check"] if check else []), *(["-l", limit] if limit else [])]),
+                "variables": {**self.common, **variables, **known}, "environment": self._variables(folder)}
+            done = subprocess.run([sys.executable, "-c", RUN], input=json.dumps(asked), capture_output=True, text=True, timeout=SECONDS, check=False,
+                                  env=self._variables(folder))
+            assert answer.exists(), f"{done.stdout}\n{done.stderr}"
+            told_back = json.loads(answer.read_text(encoding="utf-8"))
+            return Job(told_back["status"], told_back["events"])
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def _variables(self, folder: Path) -> dict[str, str]:
+        python = str(Path(sys.executable).parent)
+        return {
+            **os.environ, "PATH": os.pathsep.join([python, os.environ["PATH"]]), "HOME": str(folder / "home"), "JOB_ID": str(self.number),
+            "MAX_EVENT_RES": str(LARGEST), "ANSIBLE_FORCE_COLOR": "True", "ANSIBLE_HOST_KEY_CHECKING": "False", "ANSIBLE_LOCALHOST_WARNING": "0",
+            "ANSIBLE_HOME": str(folder / "home" / ".ansible"), "PROJECT_REVISION": "0", "INVENTORY_ID": "2",
+            "ANSIBLE_CALLBACK_PLUGINS": str(HERE / "callbacks"), "ANSIBLE_CALLBACKS_ENABLED": "payloads", "PAYLOADS": str(payloads()), **self.environment}
