@@ -169,11 +169,13 @@ class Commands:
         found = self._node(node)
         boot = found.boot
         old = boot.endpoint if boot is not None else None
+        # A node that goes down, to install or to reboot, has closed its port, and opens it again when it is up.
+        listened = old is not None and old.listening
         if old is not None:
             old.kill()
         found.address, found.port = address, port or found.port
         found.note("moved", address=address)
-        if boot is not None and old is not None and boot.leaf is not None:
+        if boot is not None and listened and boot.leaf is not None:
             boot.reissue("address")
             boot.endpoint = found.new_endpoint(lambda: boot._identity)
             await boot.endpoint.open()
