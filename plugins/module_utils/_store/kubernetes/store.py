@@ -23,8 +23,9 @@ from ..._model.ports import Clock, Leases
 from ..._model.records import ALLOW_DELETE, MACHINE, Broken, Event, Json, JsonMap, Listing, Record, Ref, list_at, text_at
 from ..._model.schema import SCHEMAS, validate
 from ..._model.schema_rules import Context
+from ..._model.store_place import StorePlace
 from ..written import as_status, checked, context_of, record_changed, refuse_lost_status, refuse_tracked
-from . import bundle
+from . import bundle, place
 from .events import KubernetesEvents
 from .leases import KubernetesLeases
 from .objects import merge_patch, object_of, path_of, record_of
@@ -47,6 +48,20 @@ class KubernetesStore:
         self._leases = leases
         self._events = KubernetesEvents(api, namespace, clock)
         self._would_be = would_be
+        #: Whether this is who moves the records: it may write where others are refused.
+        self.copying = False
+
+    def place(self) -> StorePlace:
+        """Its id, and whether its records are moving."""
+        return StorePlace() if self._would_be else place.read(self._api, self.namespace)
+
+    def set_place(self, wanted: StorePlace) -> StorePlace:
+        """Say whether its records are moving."""
+        return place.write(self._api, self.namespace, wanted)
+
+    def _refuse_moved(self) -> None:
+        if not self.copying:
+            self.place().refuse(self.description)
 
     @property
     def description(self) -> str:
@@ -105,6 +120,7 @@ class KubernetesStore:
     def create(self, record: Record) -> Record:
         """A new object, and its status with it. Raises `RecordExists`, `RecordInvalid`."""
         checked(record, None, Context())
+        self._refuse_moved()
         with doing(f"create {record.kind} {record.name}", self._api):
             try:
                 found = self._api.request("POST", path_of(self.namespace, record.kind), object_of(record, self.namespace), query=_WRITING)
@@ -121,6 +137,7 @@ class KubernetesStore:
     def update(self, record: Record, spec: JsonMap, *, annotations: Mapping[str, str] | None = None,
                labels: Mapping[str, str] | None = None, override: bool = False) -> Record:
         """Write a spec over the very one that was read. Raises `RecordChanged`, `RecordTracked`, `Immutable`, `RecordInvalid`."""
+        self._refuse_moved()
         for attempt in range(TRIES):
             found, before = self._current(record.ref)
             if before.resource_version != record.resource_version:
@@ -159,6 +176,7 @@ class KubernetesStore:
             new = as_status(status, uid)
             if new == record.status:
                 return record
+            self._refuse_moved()
             written = self._patched(found, {"status": _status_patch(found, new)}, "status")
             if written is not None:
                 return record_of(ref.kind, written)
@@ -167,6 +185,7 @@ class KubernetesStore:
     def delete(self, record: Record) -> None:
         """Remove the record that was read; its status goes with it. Who calls this means it, and the record says so first: else an API
         server with the policies refuses."""
+        self._refuse_moved()
         found, now = self._current(record.ref)
         if now.resource_version != record.resource_version or now.uid != record.uid:
             raise record_changed(now)
@@ -217,6 +236,7 @@ class KubernetesStore:
 
     def record_event(self, event: Event) -> None:
         """Write an Event, or count the same one up."""
+        self._refuse_moved()
         self._events.record(event)
 
     def events(self, ref: Ref | None = None) -> tuple[Event, ...]:
@@ -233,6 +253,7 @@ class KubernetesStore:
 
     def write_bundle(self, name: str, data: bytes, *, replace: bool = False) -> None:
         """Put a bundle into the Secret of that name. Raises `RecordExists`."""
+        self._refuse_moved()
         bundle.write(self._api, self.namespace, name, data, replace=replace)
 
 
