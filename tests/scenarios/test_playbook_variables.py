@@ -34,6 +34,7 @@ def project(tmp_path: Path) -> Project:
     ("remove", {}, "ichor_machine names no machine."),
     ("backup", {}, "Neither ichor_cluster nor ichor_backup is set."),
     ("restore", {"ichor_cluster": "prod"}, "ichor_cluster or ichor_machine is not set."),
+    ("reclaim", {"ichor_cluster": "prod"}, "ichor_cluster or ichor_address is not set."),
     ("apply", {"ichor_machines": ["a"], "ichor_config_file": "x", "ichor_bootstrp": "a"}, "no variable ichor_bootstrp."),
     ("approve", {"ichor_approve": [{"name": "a"}]}, "An entry of ichor_approve names no machine."),
     ("create_cluster", {"ichor_cluster": "prod", "ichor_nodes": []},

@@ -93,7 +93,7 @@ def _refuse_twice(entries: Sequence[Entry]) -> None:
     """Raises TalosError `InvalidInput` for nobody, or an address that is named twice."""
     endpoints = [entry.endpoint for entry in entries]
     if not entries:
-        raise TalosError("InvalidInput", "It is not said which machine is reclaimed.", "Set address, machines, or order.")
+        raise TalosError("InvalidInput", "It is not said which machine is reclaimed.", "Set address, nodes, or order.")
     for endpoint in endpoints:
         if endpoints.count(endpoint) > 1:
             raise TalosError("InvalidInput", f"{endpoint} is named twice.", "Name each machine once.")
