@@ -26,7 +26,7 @@ from .validate import validate
 from .verdict import Finding, Verdict
 
 #: Changes when the same inputs would give other bytes, so that the hash of the inputs changes with it.
-RENDERER = 1
+RENDERER = 2
 _NO_DISK = "machine.install.disk"
 
 
