@@ -15,6 +15,8 @@ from typing import Any
 
 import pytest
 
+from ansible_collections.ichor.talos.plugins.module_utils._ansible.gate import RunGate
+from ansible_collections.ichor.talos.plugins.module_utils._ansible.saved_plan import of_plan
 from ansible_collections.ichor.talos.plugins.module_utils._decide import adoption_members
 from ansible_collections.ichor.talos.plugins.module_utils._decide.adoption_words import AdoptWish, LiveNode
 from ansible_collections.ichor.talos.plugins.module_utils._model.addresses import parse_endpoint
@@ -83,7 +85,6 @@ class Place:
     lines: list[str] = field(default_factory=list)
     trace: list[str] = field(default_factory=list)
     hook: Callable[[str], None] = lambda what: None
-    plans: list[Any] = field(default_factory=list)
 
     @asynccontextmanager
     async def authenticated(self, endpoint: Endpoint, credentials: Credentials) -> AsyncIterator[Session]:
@@ -98,18 +99,16 @@ class Place:
     def store(self) -> Any:
         return open_store(str(self.folder), clock=self.clock, create=True)
 
-    def run(self, *, check: bool = False, **wish: Any) -> Outcome:
+    def run(self, *, check: bool = False, gate: Any = None, **wish: Any) -> Outcome:
         def told(what: str) -> None:
             self.trace.append(what)
             self.hook(what)
 
         ports = Ports(self, Watched(self.store(), told), self.clock, self.lines.append, w.ADA, check=check,  # type: ignore[arg-type]
                       credentials=lambda cluster, bundle: Credentials("CA", "CERT", "KEY", "talosconfig"))
-        gate = OpenGate(check)
+        gate = gate or OpenGate(check)
         request = adopt.Request(AdoptWish(w.CLUSTER, tuple(str(endpoint) for endpoint in self.nodes), **wish))
-        outcome = asyncio.run(adopt.run(request, ports, gate))
-        self.plans.extend(gate.plans)
-        return outcome
+        return asyncio.run(adopt.run(request, ports, gate))
 
     def machine(self, name: str) -> Record:
         found = self.store().get(MACHINE, name)
@@ -149,11 +148,12 @@ def test_a_run_is_what_its_check_showed(tmp_path: Path) -> None:
 
 
 def test_killed_at_every_boundary_and_run_again(tmp_path: Path) -> None:
-    whole = place(tmp_path / "whole")
+    nodes = w.plane(1, w.SYSCTL), w.worker(4, w.SYSCTL)
+    whole = place(tmp_path / "whole", *nodes)
     whole.run()
     kills = 0
     for number, where in enumerate(whole.trace):
-        here = place(tmp_path / str(number))
+        here = place(tmp_path / str(number), *nodes)
         here.hook = lambda what, here=here, number=number: _kill(len(here.trace) - 1 == number)  # type: ignore[misc]
         with pytest.raises(Killed):
             here.run()
@@ -226,6 +226,28 @@ def test_a_pending_record_keeps_its_name_and_a_cluster_that_was_recorded_counts_
     here.run()
     assert here.store().get(CLUSTER, w.CLUSTER).status["bootstrappedAt"]
     assert here.ready("found-by-discovery") == ("True", "Converged") and here.store().get(MACHINE, WORKER) is None
+
+
+def test_a_saved_plan_is_consent_and_another_node_is_another_plan(tmp_path: Path) -> None:
+    """An approved plan that was stopped goes on; once the node was changed by hand it is refused with the difference."""
+    here = place(tmp_path)
+    planned = here.run(check=True).plan
+
+    def gate() -> RunGate:
+        return RunGate("talos_adopt", check=False, show=here.lines.append, saved=[of_plan("talos_adopt", planned)])
+
+    here.hook = lambda what: _kill(what == f"update {WORKER} done")
+    with pytest.raises(Killed):
+        here.run(gate=gate())
+    here.hook = lambda what: None
+    here.change(5, text=w.config("worker", "machine:\n  sysctls:\n    kernel.panic: 1\n").encode())
+    before = list(here.trace)
+    with pytest.raises(TalosError, match="PlanChanged"):
+        here.run(gate=gate())
+    assert here.trace == before
+    here.nodes.update(place(tmp_path).nodes)
+    here.run(gate=gate())
+    assert [here.ready(name) for name in (PLANE, WORKER, OTHER)] == [("True", "Converged")] * 3
 
 
 def test_without_consent_nothing_is_written(tmp_path: Path) -> None:
