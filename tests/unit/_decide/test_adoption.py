@@ -147,3 +147,29 @@ def test_nothing_secret_is_in_what_is_written_or_told() -> None:
     told += str([step.record for step in found.plan.steps if isinstance(step, (AdoptCluster, AdoptPatch, AdoptMachine))]) + repr(found)
     assert not [value for value in (*w.bundle().secrets(), "s3cr3t-of-the-registry") if value in told]
     assert isinstance(observed, AdoptSeen)
+
+
+ODDITIES = {
+    "old key": ("controlplane", "cluster:\n  secretboxEncryptionSecret: {$patch: delete}\n"
+                "  aescbcEncryptionSecret: MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY=\n"),
+    "no install section": ("worker", "machine:\n  install: {$patch: delete}\n"),
+    "legacy host name": ("worker", "apiVersion: v1alpha1\nkind: HostnameConfig\n$patch: delete\n", "machine:\n  network: {hostname: node-4}\n"),
+    "a host name that is no DNS name": ("worker", "apiVersion: v1alpha1\nkind: HostnameConfig\nauto: off\nhostname: Node_4\n"),
+    "legacy mirrors": ("worker", "machine:\n  registries:\n    mirrors:\n      docker.io: {endpoints: [https://mirror.example.org], overridePath: true}\n"),
+    "kubelet": ("worker", "machine:\n  kubelet:\n    extraArgs: {rotate-server-certificates: true}\n    nodeIP: {validSubnets: [192.0.2.0/24]}\n"),
+    "labels and taints": ("worker", "machine:\n  nodeLabels: {rack: a, empty: ''}\n  nodeTaints: {dedicated: 'x:NoSchedule'}\n"),
+    "system disk by key of the node": ("worker", "machine:\n  systemDiskEncryption:\n    state: {provider: luks2, keys: [{slot: 0, nodeID: {}}]}\n"),
+    "switched off": ("controlplane", "cluster:\n  proxy: {disabled: true}\n  coreDNS: {disabled: true}\n  discovery: {enabled: false}\n"),
+    "another network": ("controlplane", "cluster:\n  network:\n    cni: {name: custom, urls: [https://example.org/cni.yaml]}\n"),
+    "files": ("worker", "machine:\n  files:\n    - {content: hello, path: /var/x, op: create, permissions: 0o644}\n"),
+    "workloads on control planes": ("controlplane", "cluster: {allowSchedulingOnControlPlanes: true}\n"),
+}
+
+
+@pytest.mark.parametrize("name", ODDITIES)
+def test_what_people_have_is_no_obstacle(name: str) -> None:
+    role, *patches = ODDITIES[name]
+    odd = w.node(4, w.config(role, *patches))
+    found = w.adopt(w.seen(odd) if role == "controlplane" else w.seen(w.plane(), odd))
+    assert not found.plan.refusals, [one.message for one in found.plan.refusals]
+    assert f"{w.CLUSTER}-5a1f0c04" in machines_of(found)
