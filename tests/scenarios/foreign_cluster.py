@@ -41,13 +41,18 @@ class Foreign:
         hosts = [f"{self.name}-{kind}-{number}" for kind, count in (("cp", self.planes), ("w", self.workers)) for number in range(1, count + 1)]
         for number, host in enumerate(hosts, self.first):
             self.numbers[host] = number
-            text = self.secrets.config("controlplane" if "-cp-" in host else "worker", host, version=self.version)
-            description = machine(number, self.network, f"{0xf0000000 + number:08x}", version=self.version, installed=text, **self.more.get(host, {}))
-            description["machine"].update(self.boards.get(host, {}))
-            self.lab.add(name=host, description=description)
-        if bootstrap and self.planes:
+            self.add(host)
+        if bootstrap:
             self.bootstrap()
         return self
+
+    def add(self, host: str) -> None:
+        """The machine with Talos on its disk, configured for this cluster. A worker opens its API only beside a control plane."""
+        number = self.numbers[host]
+        text = self.secrets.config("controlplane" if "-cp-" in host else "worker", host, version=self.version)
+        description = machine(number, self.network, f"{0xf0000000 + number:08x}", version=self.version, installed=text, **self.more.get(host, {}))
+        description["machine"].update(self.boards.get(host, {}))
+        self.lab.add(name=host, description=description)
 
     def bootstrap(self) -> None:
         first = f"{self.name}-cp-1"

@@ -22,7 +22,7 @@ from tests.scenarios.playing import Project, Run, Task, network_of, wait_for
 
 NETWORK = network_of(__name__)
 RESET = "Reset"
-TIMING = {**QUICK, "inspection": 5.0, "discovery_after_reset": 1.0, "lock_wait": 60.0}
+TIMING = {**QUICK, "call": 20.0, "discovery_after_reset": 1.0, "lock_wait": 60.0}
 TASK = "Reclaim the machines"
 
 
@@ -153,7 +153,7 @@ def test_the_end_of_a_foreign_cluster(project: Project, lab: Lab, old: Foreign) 
 
     # Its etcd hangs, then it is stopped: the plan says so, and by force it goes.
     lab.etcd(node="old-cp-3", frozen=True)
-    hung = refused(project, old, "old-cp-3", "QuorumUnknown")
+    hung = refused(project, old, "old-cp-3", "QuorumUnknown", timing={**TIMING, "inspection": 5.0})
     assert "etcdProblem" in hung["msg"] and "within 5 s" in hung["msg"]
     lab.etcd(node="old-cp-3", frozen=False)
     lab.etcd(node="old-cp-3", running=False)
