@@ -78,8 +78,8 @@ class _Handler(BaseHTTPRequestHandler):
             return
         if isinstance(fault, tuple):
             status, reason, headers = fault
-            text = json.dumps({"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": f"made by a test: {reason}", "code": status})
-            self._answer(status, {**headers, "Content-Type": "application/json"}, text.encode())
+            said = {"kind": "Status", "apiVersion": "v1", "status": "Failure", "reason": reason, "message": f"made by a test: {reason}", "code": status}
+            self._answer(status, {**headers, "Content-Type": "application/json"}, json.dumps(said).encode())
             return
         context = ssl.create_default_context()
         context.check_hostname = False
