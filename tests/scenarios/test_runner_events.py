@@ -63,3 +63,9 @@ def test_of_four_hundred_machines_each_is_in_its_event(tmp_path: Path) -> None:
     rows = passed.results("Reconcile the machines")[-1]["machines"]
     assert [row["name"] for row in rows] == sorted(names) and all(row["reason"] and row["stage"] for row in rows)
     assert (tmp_path / "fleet.html").stat().st_size < 2_000_000 and all(name in (tmp_path / "fleet.html").read_text() for name in names)
+
+
+def test_a_limit_that_leaves_nothing_of_a_play_is_a_success() -> None:
+    """A name that the inventory does not have is refused by Ansible itself, before any play."""
+    job = Awx({}).job("reconcile.yml", limit="somebody", inventory="somebody ansible_connection=local\n")
+    assert job.status == "successful" and not job.results("Reconcile the machines"), job.output
