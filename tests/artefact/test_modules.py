@@ -35,6 +35,7 @@ CALLS: dict[str, tuple[Mapping[str, object], str]] = {
     "etcd_member": ({"cluster": "prod", "member": "8e9e05c52164694d"}, "StoreMissing"),
     "etcd_member_info": ({"cluster": "prod"}, "StoreMissing"),
     "etcd_restore": ({"cluster": "prod", "machine": "cp1", "confirm": "prod", "path": "backups"}, "StoreMissing"),
+    "talos_adopt": ({"cluster": "prod", "addresses": [SILENT], "add_machine": True, "allow_loopback": True}, "StoreMissing"),
     "talos_bootstrap": ({"machine": "cp1"}, "StoreMissing"),
     "talos_cluster": ({"name": "prod", "talos_version": "v1.13.9", "endpoint": "https://192.0.2.1:6443"}, ""),
     "talos_cluster_info": ({"cluster": "prod"}, "StoreMissing"),
@@ -58,9 +59,13 @@ CALLS: dict[str, tuple[Mapping[str, object], str]] = {
         },
         "ConnectionRefused",
     ),
+    "talos_reclaim": ({"cluster": "prod", "address": SILENT, "allow_loopback": True}, "StoreMissing"),
+    "talos_report": ({"path": "fleet.html"}, "StoreMissing"),
     "talos_reset": ({"machine": "cp1", "confirm": "cp1"}, "StoreMissing"),
+    "talos_runner": ({"store": "none", "image": "images.example.org/runner:1", "manifests": "/dev/null/runner"}, "InvalidInput"),
     "talos_secrets": ({"name": "prod"}, "StoreMissing"),
     "talos_stage": ({"store": "none", "address": SILENT, "allow_loopback": True}, "NodeUnreachable"),
+    "talos_store_copy": ({"to": "directory", "to_path": "other"}, "StoreMissing"),
 }
 
 RESULT = {"changed", "reason", "msg", "refusals", "plan", "plan_id", "machines", "transitions", "events", "blocked", "waiting_for", "requeue_after"}

@@ -190,5 +190,3 @@ def many(seeds: range, contract: str, oracle: Oracle) -> list[Tried]:
             except (AssertionError, ConfigProblem) as error:
                 raise AssertionError(f"contract {contract}, seed {seed}: {error}") from error
     return found
-
-

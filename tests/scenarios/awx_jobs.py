@@ -59,8 +59,9 @@ class Job:
 
     def results(self, task: str) -> list[dict[str, Any]]:
         """The results of a task, those of its items included."""
-        return [event["event_data"]["res"] for event in self.events if event["event_data"].get("task") == task and event["event_data"].get("res")
-                and event["event"].startswith(("runner_on_ok", "runner_on_failed", "runner_item_on"))]
+        found = [(event["event"], event.get("event_data") or {}) for event in self.events]  # a line of output is an event without data
+        return [data["res"] for name, data in found if data.get("task") == task and data.get("res")
+                and name.startswith(("runner_on_ok", "runner_on_failed", "runner_item_on"))]
 
 
 @dataclass

@@ -41,7 +41,9 @@ class InKubernetes(Place):
 
 def place(folder: Path, apiserver: ApiServer) -> InKubernetes:
     nodes = w.plane(1, w.SYSCTL), w.worker(4, w.SYSCTL)
-    return InKubernetes(folder, {parse_endpoint(one.address): one for one in nodes}, server=apiserver)
+    found = InKubernetes(folder, {parse_endpoint(one.address): one for one in nodes})
+    found.server = apiserver
+    return found
 
 
 def test_killed_at_writes_and_run_again(tmp_path: Path, apiserver: ApiServer) -> None:

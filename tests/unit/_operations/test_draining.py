@@ -100,7 +100,8 @@ class World:
         return next(node for node in self.workloads.nodes("prod") if node.name == self.name)
 
     def drain(self, seconds: float = 60.0, purpose: str = REMOVAL) -> None:
-        asyncio.run(drain(self.ports(), self.records.cluster(), self.machine, self.node(), purpose, self.lease, Timing(drain=seconds)))  # type: ignore[arg-type]
+        timing = Timing(drain=seconds)
+        asyncio.run(drain(self.ports(), self.records.cluster(), self.machine, self.node(), purpose, self.lease, timing))  # type: ignore[arg-type]
 
     def asked(self, since: int) -> list[tuple[str, str]]:
         """What this product wrote, as verb and what it was about."""
