@@ -59,9 +59,8 @@ class Job:
 
     def results(self, task: str) -> list[dict[str, Any]]:
         """The results of a task, those of its items included."""
-        found = [(event["event"], event.get("event_data") or {}) for event in self.events]  # a line of output is an event without data
-        return [data["res"] for name, data in found if data.get("task") == task and data.get("res")
-                and name.startswith(("runner_on_ok", "runner_on_failed", "runner_item_on"))]
+        return [event["event_data"]["res"] for event in self.events if event["event_data"].get("task") == task and event["event_data"].get("res")
+                and event["event"].startswith(("runner_on_ok", "runner_on_failed", "runner_item_on"))]
 
 
 @dataclass
@@ -94,7 +93,8 @@ class Awx:
                                   env=self._variables(folder))
             assert answer.exists(), f"{done.stdout}\n{done.stderr}"
             told_back = json.loads(answer.read_text(encoding="utf-8"))
-            return Job(told_back["status"], told_back["events"])
+            # A line of output that is no event of Ansible's has no data.
+            return Job(told_back["status"], [{"event_data": {}, **event} for event in told_back["events"]])
         finally:
             shutil.rmtree(folder, ignore_errors=True)
 

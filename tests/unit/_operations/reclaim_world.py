@@ -89,9 +89,12 @@ class Nodes(w.Nodes):
                 raise w.error("UnknownAuthority", endpoint)
             yield Session(self, node, endpoint, False)
 
-    async def scan(self, targets: Sequence[Endpoint], **options: object) -> AsyncIterator[Probe]:  # type: ignore[override]
-        for target in targets:
-            yield await self.probe(target, 1.0)
+    def scan(self, targets: Sequence[Endpoint], **options: object) -> AsyncIterator[Probe]:  # type: ignore[override]
+        async def found() -> AsyncIterator[Probe]:
+            for target in targets:
+                yield await self.probe(target, 1.0)
+
+        return found()
 
 
 class Store(w.Store):
