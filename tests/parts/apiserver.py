@@ -122,10 +122,14 @@ class Serving:
     authority: str
 
 
+#: Beginning of the names of the folders in which API servers and their etcd are.
+FOLDER = "kas-"
+
+
 @contextmanager
 def running(serving: Serving | None = None) -> Iterator[ApiServer]:
     """An API server of its own; it and its etcd are gone afterwards. Without `serving` it signs its own certificate."""
-    folder = Path(tempfile.mkdtemp(prefix="kas-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
+    folder = Path(tempfile.mkdtemp(prefix=FOLDER, dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))
     etcd = None
     server = None
     try:

@@ -21,6 +21,7 @@ import pytest
 import yaml
 
 from tests.lab.control import Lab
+from tests.parts.apiserver import FOLDER
 from tests.scenarios.playing import Project, lab_of, machine, network_of, wait_for
 from tests.scenarios.sending import MACHINE, NODE, VECTORS, apply_task, approved, generated, hold, wait_until_held
 
@@ -74,10 +75,11 @@ def needles() -> list[bytes]:
 def places(project: Project, apart: set[Path]) -> Iterator[tuple[str, bytes]]:
     """Whatever a run leaves or shows: files of all temporary folders, the store, output, results, command lines, environments."""
     # Where the product puts its folders when the usual path is too long, beside the folders of the run itself. The labs of other
-    # tests have longer names there, and hundreds of megabytes of etcd.
-    folders = [project.folder, project.temporary, *Path("/tmp").glob(f"ichor-{'?' * RANDOM_LETTERS}"), Path("/dev/shm")]
+    # tests have longer names there, and hundreds of megabytes of etcd; their API servers have the bundles of stores in Kubernetes.
+    shared = [path for path in Path("/dev/shm").glob("*") if not path.name.startswith(FOLDER)]
+    folders = [project.folder, project.temporary, *Path("/tmp").glob(f"ichor-{'?' * RANDOM_LETTERS}"), *shared]
     for folder in folders:
-        for path in folder.rglob("*"):
+        for path in (folder, *folder.rglob("*")):
             if path not in apart and path.is_file():
                 try:
                     yield str(path), path.read_bytes()
