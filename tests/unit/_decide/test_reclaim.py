@@ -107,7 +107,7 @@ def test_workers_go_first_and_cluster_by_cluster() -> None:
 
 
 @st.composite
-def clusters(draw: Callable[..., object]) -> tuple[int, frozenset[int], frozenset[int], frozenset[int], frozenset[int], bool]:
+def clusters(draw: st.DrawFn) -> tuple[int, frozenset[int], frozenset[int], frozenset[int], frozenset[int], bool]:
     """A foreign etcd: so many members, learners, who is off, whose etcd alone is stopped, who is to be reclaimed, and whether by force."""
     count = draw(st.integers(1, 7))
     some = st.frozensets(st.integers(1, count))  # type: ignore[type-var]
