@@ -36,6 +36,7 @@ async def whole(session: Session) -> list[bytes]:
 CALLS: dict[str, Callable[[Session], Awaitable[object]]] = {
     "identity": lambda session: session.identity(), "stage": lambda session: session.stage(), "disks": lambda session: session.disks(),
     "links": lambda session: session.links(), "partitions": lambda session: session.partitions(),
+    "hostname": lambda session: session.hostname(), "version": lambda session: session.version(),
     "machine_config": lambda session: session.machine_config(), "boot_id": lambda session: session.boot_id(),
     "services": lambda session: session.services(), "etcd_members": lambda session: session.etcd_members(True),
     "etcd_status": lambda session: session.etcd_status(), "apply": lambda session: session.apply(b"x", "AUTO"),
