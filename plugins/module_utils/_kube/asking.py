@@ -11,22 +11,20 @@ from collections.abc import Mapping
 from .._model.errors import Failure, TalosError
 from .._model.records import JsonMap, list_at, text_at
 from .api import Api, ApiRefused, ApiSilent
-
-_PAGE = "500"
+from .paging import pages
 
 
 def listed(api: Api, path: str, what: str, query: Mapping[str, str] | None = None) -> list[JsonMap]:
     """Every object of a list, page after page. Raises TalosError where the API server does not answer or does not tell `what`."""
-    found: list[JsonMap] = []
-    token: str | None = ""
-    while token is not None:
-        try:
-            answer = api.request("GET", path, query={"limit": _PAGE, **(query or {}), **({"continue": token} if token else {})})
-        except (ApiSilent, ApiRefused) as error:
-            raise failed(api, f"GET {path}", f"does not tell {what}", error) from None
-        found += [item for item in list_at(answer, "items") if isinstance(item, dict)]
-        token = text_at(answer, "metadata", "continue") or None
-    return found
+    try:
+        return [item for answer in pages(api, path, query) for item in list_at(answer, "items") if isinstance(item, dict)]
+    except (ApiSilent, ApiRefused) as error:
+        raise failed(api, f"GET {path}", f"does not tell {what}", error) from None
+
+
+def is_ready(item: JsonMap) -> bool:
+    """Whether an object's condition `Ready` is True."""
+    return any(text_at(entry, "type") == "Ready" and text_at(entry, "status") == "True" for entry in list_at(item, "status", "conditions"))
 
 
 def failed(api: Api, call: str, what: str, error: ApiSilent | ApiRefused) -> TalosError:

@@ -12,6 +12,7 @@ from .._model.records import CORDONED_AT, RESET_AT, Json
 from .._model.workloads import ASKED, GONE, REFUSED, Eviction, Pod
 from .api import MERGE_PATCH, Api, ApiRefused, ApiSilent
 from .asking import failed
+from .objects import FIELD_MANAGER
 
 #: Says of a later cordon that it is this one, so that nobody's own is taken away.
 _UNMARKED: dict[str, Json] = {"metadata": {"annotations": {CORDONED_AT: None}}, "spec": {"unschedulable": None}}
@@ -72,7 +73,7 @@ def _patch(api: Api, node: NodePlace, patch: dict[str, Json], what: str) -> None
     metadata = patch.get("metadata")
     own: dict[str, Json] = {**patch, "metadata": {**(metadata if isinstance(metadata, dict) else {}), "uid": node.uid}}
     try:
-        api.request("PATCH", path, own, content_type=MERGE_PATCH, query={"fieldManager": "ichor.talos"})
+        api.request("PATCH", path, own, content_type=MERGE_PATCH, query={"fieldManager": FIELD_MANAGER})
     except (ApiSilent, ApiRefused) as error:
         if isinstance(error, ApiRefused) and (error.status in (404, 409) or error.status == 422 and "metadata.uid" in error.message):
             raise TalosError("RecordChanged", f"The Kubernetes Node {node.name} is gone, or another one now.", "Run this again.") from None

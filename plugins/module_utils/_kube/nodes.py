@@ -13,7 +13,7 @@ from .._model.observations import NodePlace
 from .._model.observed import Absent, Observed, Present
 from .._model.records import CORDONED_AT, RESET_AT, JsonMap, dig, list_at, text_at
 from .api import Api
-from .asking import listed
+from .asking import is_ready, listed
 
 
 def read_nodes(api: Api) -> tuple[NodePlace, ...]:
@@ -35,9 +35,8 @@ def place_of(nodes: Sequence[NodePlace], names: Sequence[str], uuid: str, source
 
 def _place(item: JsonMap) -> NodePlace:
     addresses = [text_at(entry, "address") for entry in list_at(item, "status", "addresses") if text_at(entry, "type") == "InternalIP"]
-    ready = any(text_at(entry, "type") == "Ready" and text_at(entry, "status") == "True" for entry in list_at(item, "status", "conditions"))
     metadata = item.get("metadata")
     return NodePlace(
         text_at(item, "metadata", "name"), tuple(address for address in addresses if address), text_at(item, "status", "nodeInfo", "systemUUID"),
-        text_at(item, "metadata", "uid"), text_at(metadata, "labels", "kubernetes.io/hostname"), ready, dig(item, "spec", "unschedulable") is True,
+        text_at(item, "metadata", "uid"), text_at(metadata, "labels", "kubernetes.io/hostname"), is_ready(item), dig(item, "spec", "unschedulable") is True,
         text_at(metadata, "annotations", CORDONED_AT), text_at(metadata, "annotations", RESET_AT))

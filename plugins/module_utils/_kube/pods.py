@@ -9,7 +9,7 @@ from __future__ import annotations
 from .._model.records import Json, JsonMap, dig, list_at, text_at
 from .._model.workloads import Budget, Pod, Requirement, Volume
 from .api import Api
-from .asking import listed
+from .asking import is_ready, listed
 
 _MIRROR = "kubernetes.io/config.mirror"
 
@@ -34,9 +34,8 @@ def _pod(item: JsonMap) -> Pod:
     owner = next((entry for entry in list_at(metadata, "ownerReferences") if dig(entry, "controller") is True), None)
     name = text_at(metadata, "name")
     claims, scratch, paths = _storage(item, name)
-    ready = any(text_at(entry, "type") == "Ready" and text_at(entry, "status") == "True" for entry in list_at(item, "status", "conditions"))
     return Pod(text_at(metadata, "namespace"), name, text_at(metadata, "uid"), text_at(item, "status", "phase"), text_at(owner, "kind"), text_at(owner, "name"),
-               dig(metadata, "annotations", _MIRROR) is not None, bool(text_at(metadata, "deletionTimestamp")), ready, _texts(dig(metadata, "labels")),
+               dig(metadata, "annotations", _MIRROR) is not None, bool(text_at(metadata, "deletionTimestamp")), is_ready(item), _texts(dig(metadata, "labels")),
                claims, scratch, paths)
 
 

@@ -19,6 +19,7 @@ from ..._model.records import LEADER, Json, JsonMap, dig, text_at
 from ..._model.schema_formats import is_dns_1123
 from ..lease_watch import LeaseWatch, lock_held, lock_lost
 from . import place
+from .objects import leases_path
 from .refusals import doing
 
 PURPOSE = "ichor.maesh.dev/purpose"
@@ -32,7 +33,7 @@ class KubernetesLeases:
 
     def __init__(self, api: Api, namespace: str, clock: Clock, *, renewal: float) -> None:
         self._api = api
-        self._path = f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+        self._path = leases_path(namespace)
         self._namespace = namespace
         self._clock = clock
         self._renewal = renewal

@@ -10,13 +10,12 @@ from collections.abc import Mapping
 from typing import Union
 
 from ..._kube.api import Api, ApiRefused
+from ..._kube.paging import pages
 from ..._model.records import Broken, JsonMap, Listing, Record, list_at, text_at
 from ..._model.schema import SCHEMAS, validate
 from .objects import path_of, record_of
 from .refusals import doing
 
-#: Objects of one answer; an API server is not asked for a thousand machines at once.
-PAGE = 500
 #: How often a listing whose pages grew too old is begun anew.
 _TRIES = 3
 
@@ -37,16 +36,13 @@ def read_all(api: Api, namespace: str, kind: str, page: int) -> tuple[dict[str, 
 
 def _pages(api: Api, namespace: str, kind: str, page: int) -> tuple[dict[str, Entry], str]:
     entries: dict[str, Entry] = {}
-    token: str | None = ""
     version = ""
-    while token is not None:
-        answer = api.request("GET", path_of(namespace, kind), query={"limit": str(page), **({"continue": token} if token else {})})
+    for answer in pages(api, path_of(namespace, kind), page=page):
         for item in list_at(answer, "items"):
             if isinstance(item, dict):
                 entry = entry_of(kind, item)
                 entries[entry.name] = entry
         version = version or text_at(answer, "metadata", "resourceVersion")
-        token = text_at(answer, "metadata", "continue") or None
     return entries, version
 
 

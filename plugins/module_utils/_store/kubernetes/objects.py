@@ -14,6 +14,11 @@ from ..._model.records import API_VERSION, Json, JsonMap, Record, dig, text_at
 from ..._model.schema import SCHEMAS
 
 
+def leases_path(namespace: str) -> str:
+    """The path of the namespace's Leases."""
+    return f"/apis/coordination.k8s.io/v1/namespaces/{namespace}/leases"
+
+
 def path_of(namespace: str, kind: str, name: str = "", part: str = "") -> str:
     """The path of a kind, of one record of it, or of a part (`status`) of that."""
     whole = f"/apis/{API_VERSION}/namespaces/{namespace}/{SCHEMAS[kind].plural}"

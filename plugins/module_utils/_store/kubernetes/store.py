@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping
 
 from ..._kube.api import MERGE_PATCH, Api, ApiRefused, ApiSilent
 from ..._kube.objects import FIELD_MANAGER
+from ..._kube.paging import PAGE
 from ..._model.access_policies import MEANT_TO_STAY
 from ..._model.approval import approval_state
 from ..._model.errors import TalosError
@@ -28,7 +29,7 @@ from ..written import as_status, checked, context_of, record_changed, refuse_los
 from . import bundle, place
 from .events import KubernetesEvents
 from .leases import KubernetesLeases
-from .listing import PAGE, listing_of, read_all
+from .listing import listing_of, read_all
 from .objects import merge_patch, object_of, path_of, record_of
 from .refusals import doing
 from .watching import Watched
