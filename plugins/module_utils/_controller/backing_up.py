@@ -10,18 +10,15 @@ the record.
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from .._decide.backup import is_due, seconds_until_due
 from .._model.errors import TalosError
-from .._model.outcome import MachineRow, Outcome
 from .._model.plan import Plan, Refusal, Target
-from .._model.ports import Gate
 from .._model.records import BACKUP, CLUSTER, text_at
 from .._operations import etcd_backup
 from .._operations.provisioning_reads import Surroundings
 from .._operations.record_reads import need_store
 from .._operations.rounds import Round
+from .by_plan import Run, carried_out, done_by, planned, round_of
 
 #: No machine has a name like this: a DNS-1123 name holds no space.
 PREFIX = "backup "
@@ -45,43 +42,22 @@ async def look(around: Surroundings, name: str) -> Round:
     try:
         due, left = is_due(record, now), seconds_until_due(record, now)
     except ValueError as error:
-        return _round(around, name, cluster, Plan(refusals=(Refusal(
+        return round_of(name, cluster, Plan(refusals=(Refusal(
             Target(kind=BACKUP, name=record.name, cluster=cluster, uid=record.uid), "RecordInvalid", f"The schedule of {record.name} is none: {error}.",
             "Give five fields, in UTC.", "3/backup-schedule"),)), around.timing.discovery)
     if not due:
         # A store that has left the cluster, or came into it, is told without waiting for the next backup.
         etcd_backup.tell(around.ports, record, store.get(CLUSTER, cluster), None)
-        return _round(around, name, cluster, Plan(), min(left if left is not None else around.timing.discovery, around.timing.discovery))
-    plans: list[Plan] = []
-
-    def withhold(plan: Plan) -> Plan:
-        plans.append(plan)
-        return replace(plan, steps=())
-
-    try:
-        await _run(around, record.name, withhold)
-        plan = plans[-1] if plans else Plan()
-    except TalosError as error:
-        plan = Plan(refusals=(Refusal(Target(kind=BACKUP, name=record.name, cluster=cluster), error.reason, error.message, error.hint, "17/backup-look"),))
-    return _round(around, name, cluster, plan, around.timing.reread)
+        return round_of(name, cluster, Plan(), min(left if left is not None else around.timing.discovery, around.timing.discovery))
+    plan = (await planned(_run(around, record.name), Target(kind=BACKUP, name=record.name, cluster=cluster), "17/backup-look"))[0]
+    return round_of(name, cluster, plan, around.timing.reread)
 
 
 async def act(around: Surroundings, name: str, granted: frozenset[str]) -> tuple[str, ...]:
     """Take it, where it is still due under the lease; gives the ids of the steps that were done. Raises TalosError."""
-    def only(plan: Plan) -> Plan:
-        return replace(plan, steps=tuple(step for step in plan.steps if step.id in granted))
-
-    outcome = await _run(around, name.removeprefix(PREFIX), only)
-    if outcome.refused and not outcome.executed:
-        refusal = outcome.plan.refusals[-1]
-        raise TalosError(refusal.reason, refusal.message, refusal.hint)
-    return outcome.executed
+    return done_by(await carried_out(_run(around, name.removeprefix(PREFIX)), granted))
 
 
-async def _run(around: Surroundings, record: str, gate: Gate) -> Outcome:
+def _run(around: Surroundings, record: str) -> Run:
     request = etcd_backup.Request(backup=record, scheduled=True, timing=around.timing, allow_loopback=around.allow_loopback)
-    return await etcd_backup.run(request, around.ports, gate)
-
-
-def _round(around: Surroundings, name: str, cluster: str, plan: Plan, after: float) -> Round:
-    return Round(name, cluster, plan, MachineRow(name, cluster), after, not plan.steps, held=bool(plan.refusals))
+    return lambda gate: etcd_backup.run(request, around.ports, gate)

@@ -14,15 +14,15 @@ from __future__ import annotations
 from dataclasses import replace
 
 from .._decide.discovery_interval import discovery_interval
-from .._model.errors import TalosError
-from .._model.outcome import MachineRow, Outcome
-from .._model.plan import Plan, Refusal, Target
+from .._model.outcome import Outcome
+from .._model.plan import Target
 from .._model.ports import Gate, Ports
-from .._model.records import CLUSTER, Record
+from .._model.records import CLUSTER
 from .._operations import discover
 from .._operations.machine_effects import Effects
 from .._operations.provisioning_reads import Surroundings
 from .._operations.rounds import Round
+from .by_plan import Run, carried_out, planned, round_of
 
 #: No machine has a name like this: a DNS-1123 name holds no space.
 PREFIX = "discovery of "
@@ -39,37 +39,27 @@ def is_discovery(name: str) -> bool:
 async def look(around: Surroundings, name: str, effects: Effects) -> Round:
     """Probe the cluster's registered addresses and decide. The round carries the records that a check run would have made."""
     cluster = name.removeprefix(PREFIX)
-    plans: list[Plan] = []
-
-    def withhold(plan: Plan) -> Plan:
-        plans.append(plan)
-        return replace(plan, steps=())
-
-    would_be: tuple[Record, ...] = ()
-    try:
-        would_be = (await _run(around, cluster, withhold, effects, around.ports)).would_be
-        plan = replace(plans[-1], waits=()) if plans else Plan()
-    except TalosError as error:
-        plan = Plan(refusals=(Refusal(Target(kind=CLUSTER, name=cluster), error.reason, error.message, error.hint, "6/pass"),))
-    row = MachineRow(name, cluster)
+    plan, outcome = await planned(_run(around, cluster, effects, around.ports), Target(kind=CLUSTER, name=cluster), "6/pass")
     after = discovery_interval(around.memory.last_reset(cluster), around.timing, around.ports.clock.now())
-    return Round(name, cluster, plan, row, after, not plan.steps, held=bool(plan.refusals), carry=would_be)
+    found = round_of(name, cluster, replace(plan, waits=()), after)
+    return replace(found, carry=outcome.would_be if outcome is not None else ())
 
 
 async def act(around: Surroundings, cluster: str, granted: frozenset[str], effects: Effects) -> tuple[str, ...]:
     """Carry out those steps that are still called for; gives their ids. Raises TalosError."""
-    def only(plan: Plan) -> Plan:
-        return replace(plan, steps=tuple(step for step in plan.steps if step.id in granted))
-
-    return (await _run(around, cluster, only, effects, replace(around.ports, progress=_quietly))).executed
+    return (await carried_out(_run(around, cluster, effects, replace(around.ports, progress=_quietly)), granted)).executed
 
 
-async def _run(around: Surroundings, cluster: str, gate: Gate, effects: Effects, ports: Ports) -> Outcome:
+def _run(around: Surroundings, cluster: str, effects: Effects, ports: Ports) -> Run:
     request = discover.Request(cluster, allow_loopback=around.allow_loopback, timing=around.timing)
-    outcome = await discover.run(request, ports, gate)
-    effects.events.extend(outcome.events)
-    effects.transitions.extend(outcome.transitions)
-    return outcome
+
+    async def run(gate: Gate) -> Outcome:
+        outcome = await discover.run(request, ports, gate)
+        effects.events.extend(outcome.events)
+        effects.transitions.extend(outcome.transitions)
+        return outcome
+
+    return run
 
 
 def _quietly(line: str) -> None:

@@ -233,12 +233,16 @@ class Loop:
 
     async def _finish(self, end: str) -> None:
         """Looks are given up; sends that are under way come to their end before the run is over."""
-        acting = [self._busy[name] for name in self._acting if name in self._busy]
+        acting = self._under_way()
         if acting and end == TIME:
             self.teller.line(f"the time is over; {len(acting)} step{' is' if len(acting) == 1 else 's are'} still under way")
             await self._wait(acting, self._request.timing.apply + _GRACE)
         await self._stop()
         self._land()
+
+    def _under_way(self) -> list[asyncio.Task[None]]:
+        """The steps that are being carried out."""
+        return [self._busy[name] for name in self._acting if name in self._busy]
 
     async def _wait(self, acting: list[asyncio.Task[None]], seconds: float) -> None:
         """Until these tasks are over, or that long."""
@@ -255,7 +259,7 @@ class Loop:
     async def _stop(self) -> None:
         """Looks are given up. A step that was sent is seen through for a moment, so that it counts as done; nothing more is sent."""
         self._ports.nodes.end_writes()
-        await self._wait([self._busy[name] for name in self._acting if name in self._busy], _STOPPING)
+        await self._wait(self._under_way(), _STOPPING)
         tasks = list(self._busy.values())
         for task in tasks:
             task.cancel()

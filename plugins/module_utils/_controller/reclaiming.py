@@ -14,9 +14,8 @@ from dataclasses import replace
 
 from .._decide.reclaim_order import is_begun, is_over
 from .._model.errors import TalosError
-from .._model.outcome import MachineRow, Outcome
-from .._model.plan import Plan, Refusal, Target
-from .._model.ports import Gate, Ports
+from .._model.plan import Plan, Target
+from .._model.ports import Ports
 from .._model.records import RECLAIM, Record, text_at
 from .._operations import reclaim_orders
 from .._operations.pass_store import PassStore
@@ -24,6 +23,7 @@ from .._operations.provisioning_reads import Surroundings
 from .._operations.reclaim_reads import Terms
 from .._operations.record_reads import need_store
 from .._operations.rounds import Round
+from .by_plan import Run, carried_out, done_by, planned, round_of
 
 #: No machine has a name like this: a DNS-1123 name holds no space.
 PREFIX = "reclaim "
@@ -48,40 +48,23 @@ async def look(around: Surroundings, name: str) -> Round:
     order = need_store(ports).get(RECLAIM, record)
     if order is None:
         raise TalosError("RecordNotFound", f"There is no MachineReclaim {record}.", "Check the name.")
-    cluster, plans = text_at(order.spec, "clusterRef"), list[Plan]()
-
-    def withhold(plan: Plan) -> Plan:
-        plans.append(plan)
-        return replace(plan, steps=())
-
+    cluster, plan = text_at(order.spec, "clusterRef"), Plan()
     if is_open(order):
-        try:
-            await _run(around, ports, record, withhold)
-        except TalosError as error:
-            refusal = Refusal(Target(kind=RECLAIM, name=record, cluster=cluster), error.reason, error.message, error.hint, "16/order-look")
-            plans = [Plan(refusals=(refusal,))]
-    plan = plans[-1] if plans else Plan()
+        plan = (await planned(_run(around, ports, record), Target(kind=RECLAIM, name=record, cluster=cluster), "16/order-look"))[0]
     # It takes its locks itself: the turns of the cluster's own machines are not its.
     plan = replace(plan, steps=tuple(replace(step, locked=False) for step in plan.steps), waits=())
     after = around.timing.discovery_after_reset if is_begun(order) else around.timing.reread
-    return Round(name, cluster, plan, MachineRow(name, cluster), after, not plan.steps, held=bool(plan.refusals))
+    return round_of(name, cluster, plan, after)
 
 
 async def act(around: Surroundings, name: str, granted: frozenset[str]) -> tuple[str, ...]:
     """Carry it out, where nobody else does; gives the ids of the steps that were done. Raises TalosError."""
-    def only(plan: Plan) -> Plan:
-        return replace(plan, steps=tuple(step for step in plan.steps if step.id in granted))
-
-    outcome = await _run(around, _ports(around), name.removeprefix(PREFIX), only)
-    if outcome.refused and not outcome.executed:
-        refusal = outcome.plan.refusals[-1]
-        raise TalosError(refusal.reason, refusal.message, refusal.hint)
-    return outcome.executed
+    return done_by(await carried_out(_run(around, _ports(around), name.removeprefix(PREFIX)), granted))
 
 
-async def _run(around: Surroundings, ports: Ports, record: str, gate: Gate) -> Outcome:
+def _run(around: Surroundings, ports: Ports, record: str) -> Run:
     terms = Terms(timing=around.timing, allow_loopback=around.allow_loopback)
-    return await reclaim_orders.run(record, terms, ports, gate)
+    return lambda gate: reclaim_orders.run(record, terms, ports, gate)
 
 
 def _ports(around: Surroundings) -> Ports:
