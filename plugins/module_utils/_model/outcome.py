@@ -72,3 +72,9 @@ class Outcome:
     would_delete: tuple[Ref, ...] = ()
     #: What the module adds under its own keys (e.g. `fingerprint`, `records`); plain data, no secrets.
     extra: JsonMap = field(default_factory=dict)
+
+
+def refused_by(plan: Plan) -> Outcome:
+    """The end of an operation whose plan is refused: the task fails with the first of its refusals. The plan holds at least one."""
+    first = plan.refusals[0]
+    return Outcome(plan=plan, refused=True, reason=first.reason, message=f"{first.message} {first.hint}".strip())

@@ -12,7 +12,7 @@ from .._decide.cluster_edit import (
     ClearStatus, ClusterEdit, ClusterSeen, CreateCluster, DeleteCluster, EditCluster, TakeOverStore, decide_cluster,
 )
 from .._model.errors import TalosError
-from .._model.outcome import Difference, Outcome
+from .._model.outcome import Difference, Outcome, refused_by
 from .._model.plan import Plan
 from .._model.ports import Gate, Ports, Store
 from .._model.record_uid import record_uid
@@ -39,8 +39,7 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     plan, record = decide_cluster(request.edit, seen)
     granted = gate(plan)
     if plan.refusals:
-        first = plan.refusals[0]
-        return Outcome(plan=plan, refused=True, reason=first.reason, message=f"{first.message} {first.hint}".strip(), blocked=(name,))
+        return replace(refused_by(plan), blocked=(name,))
     executed = []
     for step in granted.steps:
         record = _write(store, step, record)

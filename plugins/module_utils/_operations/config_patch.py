@@ -18,7 +18,7 @@ from .._machineconfig.secret_paths import secret_leaves
 from .._machineconfig.shown import redact
 from .._machineconfig.yaml_write import write_documents
 from .._model.errors import TalosError
-from .._model.outcome import Difference, MachineRow, Outcome
+from .._model.outcome import Difference, MachineRow, Outcome, refused_by
 from .._model.plan import Plan
 from .._model.ports import Gate, Ports, Store
 from .._model.record_uid import record_uid
@@ -48,8 +48,7 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
                 for dummy, value in secret_leaves(text_at(document, "kind"), document))
     effects: list[Json] = [_effect(effect, mask) for effect in seen.effects or ()]
     if plan.refusals:
-        first = plan.refusals[0]
-        return Outcome(plan=plan, refused=True, reason=first.reason, message=f"{first.message} {first.hint}".strip(), blocked=(edit.name,),
+        return replace(refused_by(plan), blocked=(edit.name,),
                        extra={"effects": effects if any(refusal.rule == "8/patch-breaks" for refusal in plan.refusals) else []})
     executed = []
     for step in granted.steps:

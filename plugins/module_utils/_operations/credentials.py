@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import datetime
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from .._decide.approved import approved_control_planes, in_cluster
@@ -20,7 +20,7 @@ from .._machineconfig.secrets import Pair, read_bundle
 from .._model.errors import TalosError
 from .._model.machine import dial_endpoint
 from .._model.observed import Absent, Observed, Present, Unknown
-from .._model.outcome import Outcome
+from .._model.outcome import Outcome, refused_by
 from .._model.plain_files import read_given
 from .._model.ports import Gate, Ports
 from .._model.records import CLUSTER, MACHINE, Json, Record, text_at
@@ -66,8 +66,7 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     plan = decide_credentials(wish, CredentialSeen(authority, there, private), now)
     granted = gate(plan)
     if plan.refusals:
-        first = plan.refusals[0]
-        return Outcome(plan=plan, refused=True, reason=first.reason, message=f"{first.message} {first.hint}".strip(), blocked=(request.path,))
+        return replace(refused_by(plan), blocked=(request.path,))
     found = there.value if isinstance(there, Present) else None
     executed = []
     for step in granted.steps:

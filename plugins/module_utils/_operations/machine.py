@@ -18,7 +18,7 @@ from .._model.errors import TalosError
 from .._model.machine import cluster_of, known_endpoints
 from .._model.observations import NodeFacts
 from .._model.observed import Absent, Observed, Unknown
-from .._model.outcome import Difference, Outcome
+from .._model.outcome import Difference, Outcome, refused_by
 from .._model.plan import Plan, Refusal
 from .._model.ports import Gate, Ports, Store
 from .._model.records import CLUSTER, MACHINE, Event, Listing, Record, Ref
@@ -73,9 +73,9 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
             records.pop(name, None)
     plan = sum((edited.plan for edited in decided.values()), Plan())
     if alone and plan.refusals:
-        gate(replace(plan, steps=()))
-        first = plan.refusals[0]
-        return Outcome(plan=replace(plan, steps=()), refused=True, reason=first.reason, message=f"{first.message} {first.hint}".strip(),
+        plan = replace(plan, steps=())
+        gate(plan)
+        return replace(refused_by(plan),
                        machines=tuple(machine_row(edited.record) for edited in decided.values() if edited.record is not None),
                        blocked=() if decided[names[0]].unreachable else names, unreachable=names if decided[names[0]].unreachable else ())
     return await _act(request, ports, store, plan, gate(plan), decided)

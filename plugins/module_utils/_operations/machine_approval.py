@@ -17,7 +17,7 @@ from .._model.errors import TalosError
 from .._model.machine import cluster_of, known_endpoints
 from .._model.observations import Endpoint, NodeFacts
 from .._model.observed import Absent, Observed, Unknown
-from .._model.outcome import Difference, Outcome
+from .._model.outcome import Difference, Outcome, refused_by
 from .._model.plan import Plan, Refusal
 from .._model.ports import Gate, Ports, Store
 from .._model.records import CLUSTER, MACHINE, Event, Json, Listing, Record
@@ -56,9 +56,9 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
             records[name] = decision.record
     plan = sum((decision.plan for decision in decisions), Plan())
     if plan.refusals:
-        gate(replace(plan, steps=()))
-        first = plan.refusals[0]
-        return Outcome(plan=replace(plan, steps=()), refused=True, reason=first.reason, message=f"{first.message} {first.hint}".strip(),
+        plan = replace(plan, steps=())
+        gate(plan)
+        return replace(refused_by(plan),
                        machines=tuple(machine_row(decision.record) for decision in decisions if decision.record is not None),
                        blocked=tuple(sorted({refusal.target.name for refusal in plan.refusals})))
     return await _act(request, ports, store, plan, gate(plan), decisions)

@@ -15,7 +15,7 @@ from .._decide.reclaim_inspection import lease_of, uuid_of
 from .._decide.reclaim_page import lines, page
 from .._decide.reclaim_words import Reclaiming
 from .._model.errors import LOCK_REASONS, TalosError
-from .._model.outcome import MachineRow, Outcome
+from .._model.outcome import MachineRow, Outcome, refused_by
 from .._model.plan import Plan, Refusal, Step, Target
 from .._model.ports import Gate, Ports
 from .._model.records import Event, Json
@@ -50,8 +50,9 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     if ports.store is None:
         refusal = Refusal(Target(address=", ".join(entry.wish.address for entry in request.entries)), "NoLock",
                           "A reclaim needs the locks of both clusters, and without a store there is none.", "Name a store.", "13/no-store")
-        gate(Plan(refusals=(refusal,)))
-        return Outcome(plan=Plan(refusals=(refusal,)), refused=True, reason=refusal.reason, message=f"{refusal.message} {refusal.hint}")
+        plan = Plan(refusals=(refusal,))
+        gate(plan)
+        return refused_by(plan)
     if request.order:
         from . import reclaim_orders
 

@@ -21,7 +21,7 @@ from .._kube.api import Api
 from .._kube.objects import apply, as_applied, read
 from .._model.errors import TalosError
 from .._model.observed import Absent, Observed, Present
-from .._model.outcome import Difference, Outcome
+from .._model.outcome import Difference, Outcome, refused_by
 from .._model.plan import Plan
 from .._model.ports import Gate, Ports
 from .._model.records import JsonMap
@@ -56,8 +56,7 @@ def _done(seen: tuple[Seen, ...], request: Request, ports: Ports, gate: Gate, ap
     plan = decide_install(seen, request.override)
     granted = gate(plan)
     if plan.refusals:
-        first = plan.refusals[0]
-        return Outcome(plan=plan, refused=True, reason=first.reason, message=f"{first.message} {first.hint}".strip())
+        return refused_by(plan)
     executed = []
     for step in granted.steps:
         if isinstance(step, WriteManifest):

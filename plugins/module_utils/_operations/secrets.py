@@ -10,7 +10,7 @@ import datetime
 import hashlib
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .._decide.bundle import decide_bundle
 from .._decide.bundle_words import BundleSeen, BundleWish, ExportBundle, GenerateBundle, ImportBundle
@@ -25,7 +25,7 @@ from .._machineconfig.schema import VERSIONS
 from .._machineconfig.secrets import Bundle, bundle_of_config, read_bundle
 from .._model.errors import TalosError
 from .._model.observed import Absent, Observed, Present, Unknown
-from .._model.outcome import Outcome
+from .._model.outcome import Outcome, refused_by
 from .._model.plan import Plan
 from .._model.ports import Gate, Ports
 from .._model.records import BUNDLE, CLUSTER, MACHINE, Json, Record, text_at
@@ -67,8 +67,7 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     granted = gate(plan)
     bundle = imported.value if isinstance(imported, Present) else seen.bundle.value if isinstance(seen.bundle, Present) else None
     if plan.refusals:
-        first = plan.refusals[0]
-        return Outcome(plan=plan, refused=True, reason=first.reason, message=f"{first.message} {first.hint}".strip(), blocked=(name,))
+        return replace(refused_by(plan), blocked=(name,))
     executed = []
     for step in granted.steps:
         if isinstance(step, GenerateBundle):

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from .._decide.store_copy import MoveStore, Seen, Side, copied, decide_store_copy, fills, moved_already
 from .._model.approval import approval_state
 from .._model.errors import TalosError
-from .._model.outcome import Outcome
+from .._model.outcome import Outcome, refused_by
 from .._model.ports import Gate, LeaseView, Ports
 from .._model.records import BACKUP, CLUSTER, CONFIG_PATCH, MACHINE, RECLAIM, Json, Record, dig, leader_lock, text_at
 from .._model.store_place import MovableStore, StorePlace
@@ -48,8 +48,7 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     plan = decide_store_copy(seen)
     granted = gate(plan)
     if plan.refusals:
-        first = plan.refusals[0]
-        return Outcome(plan=plan, refused=True, reason=first.reason, message=f"{first.message} {first.hint}".strip())
+        return refused_by(plan)
     executed = []
     for step in granted.steps:
         if isinstance(step, MoveStore):
