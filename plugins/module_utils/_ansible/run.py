@@ -89,7 +89,6 @@ class Setting:
 OpenNodes = Callable[[Setting, "Store | None"], Nodes]
 OpenStore = Callable[[Setting], Store]
 OpenCredentials = Callable[[Setting, "Store | None"], CredentialsSource]
-OpenWhereabouts = Callable[[Store, SystemClock], Whereabouts]
 
 
 class Kubernetes(Whereabouts, Workloads, Protocol):
@@ -129,17 +128,16 @@ class TalosModule(AnsibleModule):  # type: ignore[misc, unused-ignore]
 
 def run_module(spec: Spec, build_request: Callable[[Options], R], operation: Callable[[R, Ports, Gate], Awaitable[Outcome]], *,
                needs: Sequence[str] = (), nodes: OpenNodes | None = None, store: OpenStore | None = None,
-               credentials: OpenCredentials | None = None, whereabouts: OpenWhereabouts | None = None,
-               workloads: OpenWorkloads | None = None, needs_store: bool = False) -> NoReturn:
+               credentials: OpenCredentials | None = None, workloads: OpenWorkloads | None = None, needs_store: bool = False) -> NoReturn:
     """Parse, check libraries, open the ports, run the operation once, print the result. Never returns, never a traceback.
 
     `needs` names the importable packages that this module cannot do without; `needs_store` that it makes no sense store-less;
-    `whereabouts` asks the Kubernetes of managed clusters where their machines are; `workloads` does that too, and drains them.
+    `workloads` asks the Kubernetes of managed clusters where their machines are, and drains them.
     """
     stop = Stop()
     stop.on_signals()
     module = TalosModule(**spec.constraints())
-    run = _Run(module, spec, stop, whereabouts, workloads)
+    run = _Run(module, spec, stop, workloads)
     result = run.result(build_request, operation, needs, nodes, store, credentials, needs_store)
     stop.done()
     for warning in run.unseen_warnings():
@@ -151,13 +149,12 @@ def run_module(spec: Spec, build_request: Callable[[Options], R], operation: Cal
 class _Run:
     """One run of one module."""
 
-    def __init__(self, module: TalosModule, spec: Spec, stop: Stop, whereabouts: OpenWhereabouts | None, workloads: OpenWorkloads | None) -> None:
+    def __init__(self, module: TalosModule, spec: Spec, stop: Stop, workloads: OpenWorkloads | None) -> None:
         self.redactor = Redactor()
         self._module = module
         self._spec = spec
         self._stop = stop
         self._clock = SystemClock()
-        self._whereabouts = whereabouts
         self._workloads = workloads
         self._channel: Channel | None = None
         self._gate: RunGate | None = None
@@ -309,12 +306,11 @@ class _Run:
                        open_nodes: OpenNodes | None, store: RunStore | None, source: CredentialsSource, hello: Hello, gate: Gate) -> Outcome:
         self._stop.attach()
         nodes = self._nodes = open_nodes(setting, store) if open_nodes is not None else NoNodes()
-        both = self._workloads(store, self._clock, setting.check) if store is not None and self._workloads is not None else None
-        where = self._whereabouts(store, self._clock) if store is not None and self._whereabouts is not None else both
+        kubernetes = self._workloads(store, self._clock, setting.check) if store is not None and self._workloads is not None else None
         ports = Ports(nodes=nodes, store=store, clock=self._clock, progress=self.show, check=setting.check,
                       actor=_actor(hello, store), holder=_holder(), credentials=source,
                       recorded=store.recorded if store is not None and setting.check else None,
-                      whereabouts=where, workloads=both)
+                      whereabouts=kubernetes, workloads=kubernetes)
         try:
             return await operation(request, ports, gate)
         finally:

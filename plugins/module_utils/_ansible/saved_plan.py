@@ -64,9 +64,9 @@ def of_plan(module: str, plan: Plan) -> SavedPlan:
     return SavedPlan(module, plan.id, steps, refusals=tuple(map(refusal_line, plan.refusals)), warnings=warnings, waits=tuple(map(wait_text, plan.waits)))
 
 
-def shown(plan: SavedPlan) -> dict[str, Json]:
-    """The plan without the forms that only its id is made of."""
-    steps: list[Json] = [{"id": step.id, "description": dict(step.description)} for step in plan.steps]
+def shown(plan: SavedPlan, *, canonical: bool = False) -> dict[str, Json]:
+    """The plan, without the forms of which its id is made unless they are wanted."""
+    steps: list[Json] = [{"id": step.id, "description": dict(step.description), **({"canonical": step.canonical} if canonical else {})} for step in plan.steps]
     return {"module": plan.module, "plan_id": plan.plan_id, "finished": plan.finished, "done": list(plan.done), "steps": steps,
             "refusals": list(plan.refusals), "warnings": list(plan.warnings), "waits": list(plan.waits)}
 
@@ -196,13 +196,9 @@ def record_done(path: str, module: str, executed: Sequence[str]) -> None:
 
 def _write(path: str, plans: Sequence[SavedPlan], run: str) -> None:
     """The file, then its readable form; a run that is only given the file makes none."""
-    forms = [{step.id: step.canonical for step in plan.steps} for plan in plans]
-    entries: list[dict[str, Json]] = [shown(plan) for plan in plans]
-    for entry, canonical in zip(entries, forms):
-        steps = entry["steps"]
-        entry["steps"] = [{**step, "canonical": canonical[str(step["id"])]} for step in steps if isinstance(step, dict)] if isinstance(steps, list) else []
+    entries: list[Json] = [shown(plan, canonical=True) for plan in plans]
     fresh = not os.path.lexists(path)
-    data: dict[str, Json] = {"format": FORMAT, "run": run, "id": id_of(plans), "changes": any(plan.steps for plan in plans), "plans": [*entries]}
+    data: dict[str, Json] = {"format": FORMAT, "run": run, "id": id_of(plans), "changes": any(plan.steps for plan in plans), "plans": entries}
     data["digest"] = _digest(data)
     _put(Path(path), json.dumps(data, indent=2, sort_keys=True) + "\n")
     beside = text_path(path)
