@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from tests.unit._decide.rows import Row
+from tests.unit._decide.proofs import section
 from tests.unit._decide.rows_approval import APPROVAL
 from tests.unit._decide.rows_configuration import CONFIGURATION
 from tests.unit._decide.rows_discovery import DISCOVERY
@@ -32,12 +33,6 @@ def test_row(row: Row) -> None:
 def test_every_row_has_an_id_of_its_own() -> None:
     ids = [row.id for row in ROWS]
     assert sorted(ids) == sorted(set(ids))
-
-
-def section(number: int) -> str:
-    """The text of one section of the design."""
-    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
-    return text.split(f"\n## {number}. ", 1)[1].split("\n## ", 1)[0]
 
 
 def test_every_sentence_stands_in_its_section() -> None:

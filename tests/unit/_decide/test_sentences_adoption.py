@@ -6,29 +6,22 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from tests.unit._decide.proofs import is_there
+from tests.unit._decide.proofs import below_heading, is_there, without
 from tests.unit._decide.rows_adoption import ADOPTION
 from tests.unit._decide.sentences_adoption import ELSEWHERE, REST, SENTENCES
 from tests.unit._decide.sentences_sending import Sentence
 
-ROOT = Path(__file__).parents[3]
 ROWS = {row.id for row in ADOPTION}
 
 
 def section() -> str:
     """The text of the section up to the paragraph on container networks, its lines joined."""
-    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
-    return " ".join(text.split("\n## 15. ", 1)[1].split("\n## ", 1)[0].split("\n", 1)[1].split(REST, 1)[0].split())
+    return " ".join(below_heading(15).split(REST, 1)[0].split())
 
 
 def rest_of(sentences: tuple[Sentence, ...]) -> str:
     """What of the section stands in no quote."""
-    text = section()
-    for quote in sorted((entry.quote for entry in sentences), key=len, reverse=True):
-        text = text.replace(quote, " ")
-    return text.strip()
+    return without(section(), (entry.quote for entry in sentences)).strip()
 
 
 def test_no_sentence_is_left_out() -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.unit._decide.proofs import section
 from tests.unit._decide import test_backup, test_restore
 from tests.unit._decide.sentence import Sentence, sentence
 
@@ -40,7 +41,7 @@ SENTENCES = (
 
 @pytest.mark.parametrize("entry", SENTENCES, ids=lambda entry: entry.quote)
 def test_a_sentence_stands_in_its_section_and_has_rows(entry: Sentence) -> None:
-    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8").split("\n## 17. ", 1)[1].split("\n## ", 1)[0]
+    text = section(17)
     rows = {case.id for case in (*test_backup.CASES, *test_restore.CASES)}
     assert entry.quote in text and set(entry.rows) <= rows and (entry.rows or entry.elsewhere) and all((ROOT / path).is_file() for path in entry.elsewhere)
 

@@ -9,27 +9,17 @@ from __future__ import annotations
 import re
 
 import pytest
+from tests.unit._decide.proofs import is_there, section, without
 from tests.unit._decide.rows_convergence import CONVERGENCE
 from tests.unit._decide.sentences_converged import OTHERS, REST, SENTENCES, Sentence
-from tests.unit._decide.test_sentences_sending import ROOT, section
 
 ROWS = {row.id for row in CONVERGENCE}
 
 
 def rest_of(number: int, sentences: tuple[Sentence, ...]) -> str:
     """What of the section stands in no quote."""
-    text = section(number)
     quotes = [entry.quote for entry in sentences if entry.section == number] + [quote for of, quote in REST if of == number]
-    for quote in sorted(quotes, key=len, reverse=True):
-        text = text.replace(quote, " ")
-    return re.sub(r"\s+", " ", text.split("\n", 1)[1]).strip()
-
-
-def is_there(shown: str) -> bool:
-    path, separator, name = shown.partition("::")
-    if not separator:
-        return shown in ROWS
-    return (ROOT / path).is_file() and f"def {name}(" in (ROOT / path).read_text(encoding="utf-8")
+    return re.sub(r"\s+", " ", without(section(number), quotes).split("\n", 1)[1]).strip()
 
 
 def test_every_quote_stands_in_its_section() -> None:
@@ -46,7 +36,7 @@ def test_a_sentence_that_is_taken_out_is_missed() -> None:
 
 
 def test_everything_that_is_named_is_there() -> None:
-    assert [(entry.quote[:40], shown) for entry in SENTENCES for shown in entry.shown if not is_there(shown)] == []
+    assert [(entry.quote[:40], shown) for entry in SENTENCES for shown in entry.shown if not is_there(shown, ROWS)] == []
     assert all(entry.shown for entry in SENTENCES)
 
 

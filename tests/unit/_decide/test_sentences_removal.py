@@ -7,31 +7,25 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-from tests.unit._decide.proofs import is_there
+from tests.unit._decide.proofs import below_heading, is_there, without
 from tests.unit._decide.rows_removal import REMOVAL
 from tests.unit._decide.rows_reprovision import REPROVISION
 from tests.unit._decide.sentences_removal import ELSEWHERE, REST, SENTENCES
 from tests.unit._decide.sentences_sending import Sentence
 
-ROOT = Path(__file__).parents[3]
 OWN = {row.id for row in REMOVAL}
 ROWS = OWN | {row.id for row in REPROVISION}
 
 
 def section() -> str:
     """The text of the section, its lines joined."""
-    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
-    return " ".join(text.split("\n## 14. ", 1)[1].split("\n## ", 1)[0].split("\n", 1)[1].split())
+    return " ".join(below_heading(14).split())
 
 
 def rest_of(sentences: tuple[Sentence, ...]) -> str:
     """What of the section stands in no quote."""
-    text = section()
-    for quote in sorted([*(entry.quote for entry in sentences), *REST], key=len, reverse=True):
-        text = text.replace(quote, " ")
-    return text.strip()
+    return without(section(), [*(entry.quote for entry in sentences), *REST]).strip()
 
 
 def test_no_sentence_is_left_out() -> None:

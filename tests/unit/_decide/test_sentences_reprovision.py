@@ -7,34 +7,23 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-from tests.unit._decide.proofs import is_there
+from tests.unit._decide.proofs import below_heading, is_there, without
 from tests.unit._decide.rows_provisioning import PROVISIONING
 from tests.unit._decide.rows_reprovision import REPROVISION
 from tests.unit._decide.sentences_reprovision import REST, SENTENCES
 from tests.unit._decide.sentences_sending import Sentence
 
-ROOT = Path(__file__).parents[3]
 ROWS = {row.id for row in REPROVISION} | {row.id for row in PROVISIONING if row.id.startswith("12/")}
-
-
-def section() -> str:
-    """The text of the section, below its heading."""
-    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
-    return text.split("\n## 12. ", 1)[1].split("\n## ", 1)[0].split("\n", 1)[1]
 
 
 def rest_of(sentences: tuple[Sentence, ...]) -> str:
     """What of the section stands in no quote."""
-    text = section()
-    for quote in sorted([*(entry.quote for entry in sentences), *REST], key=len, reverse=True):
-        text = text.replace(quote, " ")
-    return re.sub(r"[\s-]+", " ", text).strip()
+    return re.sub(r"[\s-]+", " ", without(below_heading(12), [*(entry.quote for entry in sentences), *REST])).strip()
 
 
 def test_every_quote_stands_in_the_section() -> None:
-    assert [quote for quote in (*(entry.quote for entry in SENTENCES), *REST) if quote not in section()] == []
+    assert [quote for quote in (*(entry.quote for entry in SENTENCES), *REST) if quote not in below_heading(12)] == []
 
 
 def test_no_sentence_is_left_out() -> None:

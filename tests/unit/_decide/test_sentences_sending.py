@@ -7,31 +7,21 @@
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
 import pytest
-from tests.unit._decide.proofs import is_there
+from tests.unit._decide.proofs import is_there, section, without
 from tests.unit._decide.rows_bootstrap import CASES
 from tests.unit._decide.rows_following import LOOKS
 from tests.unit._decide.rows_lock import LOCKS
 from tests.unit._decide.rows_provisioning import PROVISIONING
 from tests.unit._decide.sentences_sending import OTHERS, REST, SENTENCES, Sentence
 
-ROOT = Path(__file__).parents[3]
 ROWS = {row.id for row in PROVISIONING} | {look.id for look in LOOKS} | {case.id for case in CASES} | {row.id for row in LOCKS}
-
-
-def section(number: int) -> str:
-    """The text of one section of the design."""
-    text = (ROOT / "docs" / "design.md").read_text(encoding="utf-8")
-    return text.split(f"\n## {number}. ", 1)[1].split("\n## ", 1)[0]
 
 
 def rest_of(number: int, sentences: tuple[Sentence, ...]) -> str:
     """What of the section stands in no quote: nothing but numbers of the list, once every sentence is quoted."""
-    text = section(number)
-    for quote in sorted([entry.quote for entry in sentences if entry.section == number] + [quote for of, quote in REST if of == number], key=len, reverse=True):
-        text = text.replace(quote, " ")
+    text = without(section(number), [entry.quote for entry in sentences if entry.section == number] + [quote for of, quote in REST if of == number])
     text = text.split("\n", 1)[1] if number == 13 else text
     return re.sub(r"\s+", " ", re.sub(r"(?m)^ *[0-9]+\. ", " ", text)).strip()
 
