@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,7 +18,7 @@ from .._machineconfig.schema import VERSIONS
 from .._machineconfig.secrets import Bundle, bundle_of_config
 from .._model.approval import approval_state
 from .._model.identity import canonical_uuid
-from .._model.machine import cluster_of
+from .._model.machine import cluster_of, strong_name
 from .._model.observed import Absent, Observed, Present, Unknown
 from .._model.plan import Target
 from .._model.records import CLUSTER, Record, text_at
@@ -193,7 +192,7 @@ class Case:
         found: dict[str, str] = {}
         for node in self.live:
             record = self.record_of(node)
-            found[node.address] = record.name if record is not None else _free(self.wish.cluster, node.facts.identity.uuid, taken)
+            found[node.address] = record.name if record is not None else strong_name(self.wish.cluster, node.facts.identity.uuid, taken)
             taken.add(found[node.address])
         return found
 
@@ -204,15 +203,6 @@ class Case:
             own |= {f"{self.wish.cluster}-{SUFFIX}", *(f"{self.wish.cluster}-{SUFFIX}-{role}" for role in ("controlplane", "worker"))}
         return tuple(PatchRecord.of(record.name, record.spec) for record in self.seen.patches
                      if text_at(record.spec, "clusterRef") == self.wish.cluster and record.name not in own)
-
-
-def _free(cluster: str, uuid: str, taken: Iterable[str]) -> str:
-    digits = uuid.replace("-", "")
-    for length in range(8, 33):
-        name = f"{cluster}-{digits[:length]}"
-        if name not in taken:
-            return name
-    return f"{cluster}-{digits}"
 
 
 def _bare(pem: str) -> str:

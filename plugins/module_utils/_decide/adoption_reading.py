@@ -23,7 +23,8 @@ from .._model.hardware import meaningful
 from .._model.observed import Present
 from .._model.records import CLUSTER, MACHINE, Json, Record
 from .._model.schema import validate
-from .adoption_words import COUNTS, LiveNode
+from .._model.schema_cluster import CONTROL_PLANE_COUNTS
+from .adoption_words import LiveNode
 from .approval_case import disk_identity
 from .disk_selector import matching, named
 
@@ -110,7 +111,7 @@ def kubernetes_version(configs: Iterable[Config]) -> str:
 
 def count_for(planes: int) -> int:
     """The smallest allowed number of control planes that holds so many, the largest where none does."""
-    return next((count for count in COUNTS if count >= planes), COUNTS[-1])
+    return next((count for count in CONTROL_PLANE_COUNTS if count >= planes), CONTROL_PLANE_COUNTS[-1])
 
 
 def cluster_spec(config: Config, everybody: Iterable[Config], name: str, bundle: str) -> dict[str, Json]:

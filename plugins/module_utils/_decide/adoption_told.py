@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from .._machineconfig.capture import Atom
 from .._model.plan import Step
-from .._model.records import API_VERSION, Json
+from .._model.records import Json, new_document
 from .adoption_words import AdoptCluster, Adoption, AdoptMachine, AdoptPatch, Member
 from .disk_words import install_words
 
@@ -38,12 +38,4 @@ def _paths(atoms: tuple[Atom, ...]) -> list[Json]:
 
 def document_of(step: Step) -> Json:
     """The record of a step, as it would be written."""
-    if not isinstance(step, (AdoptCluster, AdoptPatch, AdoptMachine)):
-        return None
-    record = step.record
-    metadata: dict[str, Json] = {"name": record.name}
-    if record.labels:
-        metadata["labels"] = dict(record.labels)
-    if record.annotations:
-        metadata["annotations"] = dict(record.annotations)
-    return {"apiVersion": API_VERSION, "kind": record.kind, "metadata": metadata, "spec": dict(record.spec)}
+    return new_document(step.record) if isinstance(step, (AdoptCluster, AdoptPatch, AdoptMachine)) else None

@@ -19,9 +19,6 @@ from .._model.plan import Plan, Step
 from .._model.ports import Actor
 from .._model.records import CLUSTER, CONFIG_PATCH, MACHINE, Broken, Json, Record
 
-#: How many control planes a cluster is to have (section 3).
-COUNTS = (1, 3, 5, 7)
-
 
 @dataclass(frozen=True)
 class AdoptWish:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from .._model.approval import approval_state
 from .._model.hardware import meaningful
 from .._model.identity import Identity, swapped_uuid
-from .._model.machine import cluster_of, dial_endpoint, known_endpoints
+from .._model.machine import cluster_of, dial_endpoint, known_endpoints, strong_name
 from .._model.moments import moment, seconds_of
 from .._model.observations import NodeFacts
 from .._model.outcome import Transition
@@ -210,7 +210,7 @@ class _Pass:
         return all(time <= last for time in later)
 
     def _create(self, answer: Answer, facts: NodeFacts, identity: Identity, weak: tuple[Weakness, ...]) -> None:
-        name = weak_name(answer.probe.endpoint, identity) if weak else self._strong_name(identity)
+        name = weak_name(answer.probe.endpoint, identity) if weak else strong_name(self.request.cluster, identity.uuid, self.names)
         record = pending_record(name, self.request.cluster, answer.probe.endpoint, facts, identity, weak, self.now)
         self.names.add(record.name)
         self.pending += 1
@@ -226,13 +226,6 @@ class _Pass:
             message = f"It is recorded as {record.name} with a weak identity: {weak[0].message}."
             self.warnings.append(Warn(target, message + " Set spec.identity and approve it with accept_weak_identity.", weak[0].rule))
         self._tell(answer, message, weak[0].rule if weak else "6/new", record.name, weak=bool(weak))
-
-    def _strong_name(self, identity: Identity) -> str:
-        for length in (8, 13, 18, 23):
-            name = f"{self.request.cluster}-{identity.uuid[:length]}"
-            if name not in self.names:
-                return name
-        return f"{self.request.cluster}-{identity.uuid}"
 
     def _refresh(self, answer: Answer, facts: NodeFacts, machine: Record, moved: Mapping[str, Json]) -> None:
         if not self.request.register:

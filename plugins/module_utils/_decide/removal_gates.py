@@ -14,6 +14,7 @@ from .._model.machine import identity_of
 from .._model.observed import Present, Unknown
 from .._model.plan import Refusal
 from .._model.records import condition_of, dig, text_at
+from .._model.schema_cluster import CONTROL_PLANE_COUNTS
 from .approved import approved_control_planes, is_approved, is_control_plane
 from .lock import LockView, disruption_of, held_by_other, lock_refusals
 from .member_death import FEWEST
@@ -23,8 +24,6 @@ from .same_machine import other_machine
 #: What says that this run cannot look, and nothing of the machine.
 _OURS = frozenset({"SecretsUnavailable", "CredentialsInvalid", "CredentialsExpired", "BundleExposed", "ClockSkew", "PermissionDenied", "EndpointRefused",
                    "InvalidAddress"})
-#: Counts that a cluster may have.
-_COUNTS = (1, 3, 5, 7)
 
 
 @dataclass(frozen=True)
@@ -59,7 +58,7 @@ def below_count(seen: Leaving) -> tuple[str, str] | None:
     planes, count = len(approved_control_planes(seen.machines)), count_of(seen)
     if not sent_control_plane(seen) or planes - 1 >= count:
         return None
-    lower = [str(one) for one in _COUNTS if one < count]
+    lower = [str(one) for one in CONTROL_PLANE_COUNTS if one < count]
     less = f", or lower the count first (to {' or '.join([', '.join(lower[:-1]), lower[-1]] if len(lower) > 1 else lower)})" if lower else ""
     return (f"Without {seen.target.name} the cluster would have {planes - 1} control plane{'' if planes == 2 else 's'}, and controlPlane.count is {count}.",
             f"Approve a replacement first{less}.")

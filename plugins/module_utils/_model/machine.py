@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 from .errors import TalosError
 from .identity import Identity, canonical_mac, canonical_uuid
 from .endpoint import Endpoint
@@ -16,6 +18,15 @@ from .addresses import parse_endpoint
 def cluster_of(machine: Record) -> str:
     """The cluster that `spec.clusterRef` names, or ''."""
     return text_at(machine.spec, "clusterRef")
+
+
+def strong_name(cluster: str, uuid: str, taken: Container[str]) -> str:
+    """The record's name of a machine that its UUID singles out: the beginning of that, longer on a clash (section 3)."""
+    for length in (8, 13, 18, 23):
+        name = f"{cluster}-{uuid[:length]}"
+        if name not in taken:
+            return name
+    return f"{cluster}-{uuid}"
 
 
 def identity_of(machine: Record) -> Identity:

@@ -137,6 +137,16 @@ def list_at(data: Json | JsonMap, *path: str) -> tuple[Json, ...]:
     return tuple(found) if isinstance(found, list) else ()
 
 
+def new_document(record: Record) -> dict[str, Json]:
+    """The record as it is written for the first time, without its status."""
+    metadata: dict[str, Json] = {"name": record.name}
+    if record.labels:
+        metadata["labels"] = dict(record.labels)
+    if record.annotations:
+        metadata["annotations"] = dict(record.annotations)
+    return {"apiVersion": API_VERSION, "kind": record.kind, "metadata": metadata, "spec": dict(record.spec)}
+
+
 def condition_of(record: Record, condition_type: str) -> Condition | None:
     """The condition of that type in a record's status, or None."""
     for entry in list_at(record.status, "conditions"):

@@ -10,6 +10,9 @@ from .schema_types import Block, Field, ListOf, MapOf, Open, Text, Truth, Whole
 
 TIME = Text("time")
 
+#: How many control planes a cluster may have.
+CONTROL_PLANE_COUNTS = (1, 3, 5, 7)
+
 CONDITION = Block({
     "type": Field(Text(), "What it is about.", required=True),
     "status": Field(Text(values=("True", "False", "Unknown")), "Whether it holds.", required=True),
@@ -62,7 +65,7 @@ CLUSTER_SPEC = Block({
         "cilium": Field(Block({"values": Field(Open(), "Helm values.")}), "Settings of the managed CNI."),
     }), "The container network."),
     "controlPlane": Field(Block({
-        "count": Field(Whole(values=(1, 3, 5, 7)), "How many control planes there are to be.", required=True),
+        "count": Field(Whole(values=CONTROL_PLANE_COUNTS), "How many control planes there are to be.", required=True),
     }), "The control planes."),
     "registries": Field(Block({"mirrors": Field(MapOf(_MIRROR), "Mirrors by registry host.")}), "Image registries."),
     "certSANs": Field(ListOf(Text("host"), unique=True), "Further names of the API certificates."),

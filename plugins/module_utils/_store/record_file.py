@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .._model.records import API_VERSION, Json, JsonMap, Record
+from .._model.records import API_VERSION, Json, JsonMap, Record, new_document
 from .._model.schema import validate
 from . import yaml_write
 from .yaml_nodes import Node, YamlProblem, at, decode, parse, to_data
@@ -96,12 +96,7 @@ def _texts(root: Node, metadata: dict[str, Json], key: str) -> dict[str, str]:
 
 def new_content(record: Record) -> bytes:
     """A new file for a record."""
-    metadata: dict[str, Json] = {"name": record.name}
-    if record.labels:
-        metadata["labels"] = dict(record.labels)
-    if record.annotations:
-        metadata["annotations"] = dict(record.annotations)
-    return yaml_write.document({"apiVersion": API_VERSION, "kind": record.kind, "metadata": metadata, "spec": dict(record.spec)}).encode()
+    return yaml_write.document(new_document(record)).encode()
 
 
 def changed_content(file: RecordFile, spec: JsonMap, labels: Mapping[str, str] | None, annotations: Mapping[str, str] | None) -> bytes:

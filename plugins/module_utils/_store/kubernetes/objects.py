@@ -10,7 +10,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 
-from ..._model.records import API_VERSION, Json, JsonMap, Record, dig, text_at
+from ..._model.records import API_VERSION, Json, JsonMap, Record, dig, new_document, text_at
 from ..._model.schema import SCHEMAS
 
 
@@ -45,12 +45,9 @@ def record_of(kind: str, found: JsonMap) -> Record:
 
 def object_of(record: Record, namespace: str) -> JsonMap:
     """A new object for a record, without its status, which the API server takes apart."""
-    metadata: dict[str, Json] = {"name": record.name, "namespace": namespace}
-    if record.labels:
-        metadata["labels"] = dict(record.labels)
-    if record.annotations:
-        metadata["annotations"] = dict(record.annotations)
-    return {"apiVersion": API_VERSION, "kind": record.kind, "metadata": metadata, "spec": dict(record.spec)}
+    found = new_document(record)
+    metadata = found["metadata"]
+    return {**found, "metadata": {**(metadata if isinstance(metadata, dict) else {}), "namespace": namespace}}
 
 
 def merge_patch(before: JsonMap, after: JsonMap) -> dict[str, Json]:
