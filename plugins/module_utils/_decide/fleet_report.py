@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from .._model.moments import moment, seconds_of
-from .._model.records import Event, Json, dig, list_at, text_at
+from .._model.records import HOLD_APPLY, Event, Json, dig, list_at, text_at
 from .moments_shown import age
 
 FORMAT = "ichor.talos/report/v1"
@@ -82,7 +82,7 @@ def _machine(entry: Json, drifted: Iterable[str], now: float) -> dict[str, Json]
         "talos_version": text_at(entry, "node", "talos_version") or text_at(entry, "status", "talosVersion"),
         "answers": answers if isinstance(answers, bool) else None, "since": since, "age": age(since, now), "what": _cut(text_at(entry, "doing", "what")),
         "waiting_for": _cut(text_at(entry, "doing", "waiting_for")), "advice": _cut(text_at(entry, "doing", "advice")),
-        "held": text_at(entry, "metadata", "annotations", "ichor.maesh.dev/hold-apply") == "true", "drifted": name in drifted,
+        "held": text_at(entry, "metadata", "annotations", HOLD_APPLY) == "true", "drifted": name in drifted,
     }
     row["state"] = _state(row)
     return row

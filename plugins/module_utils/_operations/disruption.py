@@ -19,12 +19,13 @@ from .._model.identity import Identity
 from .._model.machine import cluster_of, identity_of
 from .._model.moments import moment, seconds_of
 from .._model.observations import Endpoint
-from .._model.observed import Observed, Present, Unknown
+from .._model.observed import Observed, Present
 from .._model.ports import Ports
 from .._model.records import Record
 from .._model.timing import Timing
 from .lease import held, taken_here
-from .life_reads import look, unknown
+from .life_reads import look
+from .node_reads import read_boot_id
 from .node_cordon import take_back
 from .record_reads import MachineView, address_of, credentials_for
 
@@ -130,7 +131,7 @@ async def _evidence(ports: Ports, disruption: Disruption, endpoint: Endpoint, cr
     in_maintenance = isinstance(seen.insecure, Present) and not difference(identity, seen.insecure.value.identity)
     evidence = Evidence(ports.clock.now(), in_maintenance, control_plane=control_plane)
     if disruption.step == "reboot" and isinstance(credentials, Present):
-        boot = await _boot_id(ports, endpoint, credentials.value, identity)
+        boot = await read_boot_id(ports, endpoint, credentials.value, identity)
         stayed = isinstance(boot, Present) and boot.value == disruption.boot_id and _runs(seen, identity)
         evidence = replace(evidence, boot_id=boot, stayed_up=stayed)
         if not control_plane or not disruption_over(disruption, replace(evidence, control_plane=False), timing.follow_slow):
@@ -152,12 +153,3 @@ def _is_ready(seen: Following, identity: Identity) -> bool:
 def _runs(seen: Following, identity: Identity) -> bool:
     answer = seen.answer
     return isinstance(answer, Present) and not other_machine(identity, answer.value.identity) and answer.value.stage.stage == "running"
-
-
-async def _boot_id(ports: Ports, endpoint: Endpoint, credentials: Credentials, identity: Identity) -> Observed[str]:
-    try:
-        async with ports.nodes.authenticated(endpoint, credentials) as session:
-            other = other_machine(identity, await session.identity())
-            return Unknown("EndpointIdentityMismatch", other) if other else await session.boot_id()
-    except TalosError as error:
-        return unknown(error)

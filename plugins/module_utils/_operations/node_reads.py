@@ -10,8 +10,10 @@ import hashlib
 from collections.abc import Iterable
 
 from .._decide.running_words import RunningNode
+from .._decide.same_machine import other_machine
 from .._model.credentials import Credentials
 from .._model.errors import TalosError
+from .._model.identity import Identity
 from .._model.observations import Certificate, Endpoint, EtcdMember, NodeFacts
 from .._model.observed import Absent, Observed, Present, Unknown
 from .._model.ports import Ports, Session
@@ -47,6 +49,22 @@ async def read_maintenance(ports: Ports, endpoint: Endpoint) -> Observed[NodeFac
             return Present(await session.facts(), str(endpoint))
     except TalosError as error:
         return unknown(error)
+
+
+async def read_boot_id(ports: Ports, endpoint: Endpoint, credentials: Credentials, identity: Identity) -> Observed[str]:
+    """The boot id that the machine of this identity tells with authentication; Unknown where another one answers."""
+    try:
+        async with ports.nodes.authenticated(endpoint, credentials) as session:
+            other = other_machine(identity, await session.identity())
+            return Unknown("EndpointIdentityMismatch", other) if other else await session.boot_id()
+    except TalosError as error:
+        return unknown(error)
+
+
+async def told_boot_id(ports: Ports, endpoint: Endpoint, credentials: Observed[Credentials], identity: Identity) -> str:
+    """The same, or '' where it is not told."""
+    found = await read_boot_id(ports, endpoint, credentials.value, identity) if isinstance(credentials, Present) else None
+    return found.value if isinstance(found, Present) else ""
 
 
 async def read_certificate(ports: Ports, endpoint: Endpoint) -> Observed[Certificate]:

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING
 
 from .._decide.reclaim_inspection import still_there
 from .._decide.reclaim_words import Reclaiming, RegisterMachine
-from .._decide.same_machine import difference, other_machine
+from .._decide.same_machine import difference
 from .._model.addresses import expand
 from .._model.approval import approval_state
 from .._model.dialling import dial_rules
 from .._model.endpoint import Endpoint
-from .._model.errors import TalosError
 from .._model.identity import Identity
 from .._model.machine import identity_of
 from .._model.observations import NodeFacts, Partition
@@ -25,7 +24,7 @@ from .._model.plan import Plan, Refusal
 from .._model.ports import Ports
 from .._model.records import MACHINE
 from . import discover
-from .node_reads import read_maintenance
+from .node_reads import read_maintenance, told_boot_id
 from .probing import Pace, answers_of
 from .reclaim_reads import Entry, Terms, credentials_of, registered
 from .teller import Teller
@@ -103,18 +102,7 @@ async def _moved(ports: Ports, waiting: Waiting, found: Observed[NodeFacts]) -> 
 
 
 async def _boot_id(ports: Ports, waiting: Waiting) -> str:
-    """The boot id that the machine itself tells with authentication, or ''."""
-    credentials = credentials_of(ports, waiting.entry, waiting.seen.cluster)
-    if not isinstance(credentials, Present):
-        return ""
-    try:
-        async with ports.nodes.authenticated(waiting.entry.endpoint, credentials.value) as session:
-            if other_machine(waiting.identity, await session.identity()):
-                return ""
-            found = await session.boot_id()
-    except TalosError:
-        return ""
-    return found.value if isinstance(found, Present) else ""
+    return await told_boot_id(ports, waiting.entry.endpoint, credentials_of(ports, waiting.entry, waiting.seen.cluster), waiting.identity)
 
 
 async def register(ports: Ports, waiting: Waiting, endpoint: Endpoint, step: RegisterMachine, went: Went) -> None:

@@ -27,7 +27,7 @@ from .._model.timing import Timing
 from .disruption import announce, withdraw
 from .draining import drain, give_up, mark_reset
 from .lease import Held, held
-from .node_reads import read_maintenance
+from .node_reads import read_maintenance, told_boot_id
 from .record_reads import MachineView, credentials_for
 from .removal_reads import observe
 from .teller import Teller
@@ -175,15 +175,4 @@ async def _in_maintenance(ports: Ports, machine: Record) -> Observed[NodeFacts]:
 
 
 async def _boot_id(ports: Ports, machine: Record, cluster: Record) -> str:
-    """The boot id that the machine itself tells with authentication, or ''."""
-    credentials = credentials_for(ports, cluster_of(machine), cluster)
-    if not isinstance(credentials, Present):
-        return ""
-    try:
-        async with ports.nodes.authenticated(dial_endpoint(machine), credentials.value) as session:
-            if other_machine(identity_of(machine), await session.identity()):
-                return ""
-            found = await session.boot_id()
-    except TalosError:
-        return ""
-    return found.value if isinstance(found, Present) else ""
+    return await told_boot_id(ports, dial_endpoint(machine), credentials_for(ports, cluster_of(machine), cluster), identity_of(machine))
