@@ -17,9 +17,9 @@ from tests.nursery.client import Ended, Nursery
 from tests.scenarios.playing import machine
 
 HEADS = ("5a1f0c3e", "6b2f1d4e", "7c3f2e5e", "8d4f3f6e", "9e5f4a7e")
-QUICK = {"settle": 0.02, "follow": 1.0, "reread": 1.0, "unreachable_grace": 0.5, "call": 5.0, "maintenance_probe": 2.0, "lock_renewal": 1.0}
+QUICK = {"settle": 0.02, "follow": 1.0, "reread": 1.0, "unreachable_grace": 0.5, "call": 10.0, "maintenance_probe": 5.0, "lock_renewal": 1.0}
 #: A run ends long before, on any machine.
-LONGEST = 90.0
+LONGEST = 240.0
 
 
 @dataclass

@@ -169,8 +169,8 @@ def test_a_file_broken_by_hand_is_told_with_its_line_and_the_others_go_on(pair: 
     assert [entry["name"] for entry in result["broken"]] == [cluster.names["w-2"]] and result["broken"][0]["line"] > 1
     assert sorted(rebooted(pair, mark)) == ["w-1", "w-3"] and path.read_text(encoding="utf-8") == whole.replace("spec:\n", "spec:\n\t- broken\n")
     path.write_text(whole, encoding="utf-8")
-    cluster.run()
-    assert sorted(rebooted(pair, mark)) == list(WORKERS)
+    result = cluster.run()
+    assert sorted(rebooted(pair, mark)) == list(WORKERS), f"{result['ended']}: {result['machines']}"
 
 
 def test_without_its_status_folder_nothing_is_sent_and_nobody_is_bootstrapped(pair: Pair) -> None:
@@ -190,5 +190,6 @@ def test_without_its_status_folder_nothing_is_sent_and_nobody_is_bootstrapped(pa
         shutil.copytree(kept / name, state / name)
     cluster.lab.power(node="w-1", state="on")
     cluster.lab.wait(node="w-1", stage="ready")
-    cluster.run()
-    assert sorted(rebooted(pair, mark)) == list(WORKERS) and set(cluster.reasons().values()) == {"Converged"}
+    result = cluster.run()
+    assert set(cluster.reasons().values()) == {"Converged"}, f"{result['ended']}: {result['machines']}"
+    assert sorted(rebooted(pair, mark)) == list(WORKERS)

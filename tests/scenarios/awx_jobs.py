@@ -22,6 +22,8 @@ from tests.scenarios.playing import HERE, SECONDS, payloads
 PROJECT = Path(__file__).parents[2] / "roles" / "awx_setup" / "files" / "project"
 #: Above this many characters the callback empties a result (ansible-runner's MAX_EVENT_RES, as AWX sets it).
 LARGEST = 700_000
+#: As AWX makes it in its first inventory; an execution environment has one Python, a developer's machine may have one that does not start.
+LOCALHOST = "localhost ansible_connection=local ansible_python_interpreter={{ansible_playbook_python}}\n"
 RUN = """
 import json, sys
 import ansible_runner
@@ -83,7 +85,7 @@ class Awx:
             shutil.copytree(PROJECT, folder / "project")
             (folder / "home").mkdir()
             (folder / "inventory").mkdir()
-            (folder / "inventory" / "hosts").write_text(inventory or "localhost ansible_connection=local\n", encoding="utf-8")
+            (folder / "inventory" / "hosts").write_text(inventory or LOCALHOST, encoding="utf-8")
             answer = folder / "answer.json"
             asked = {
                 "folder": str(folder), "ident": str(self.number), "playbook": playbook, "cancel_at": cancel_at, "answer": str(answer),

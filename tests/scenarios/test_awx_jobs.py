@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.lab.control import Lab
-from tests.parts.apiserver import ApiServer, running
+from tests.parts.apiserver import ApiServer
 from tests.scenarios.awx_jobs import Awx
 from tests.scenarios.playing import QUICK, Project, lab_of, machine, network_of, writes
 from tests.scenarios.sending import cluster
@@ -26,12 +26,6 @@ WANTED = {"ichor_approve": [{"machine": CONTROL_PLANE, "role": "controlplane", "
           "ichor_bootstrap": CONTROL_PLANE}
 PATCH = {"name": "Patch", "ichor.talos.talos_config_patch": {
     "name": "forwarding", "cluster": "prod", "layer": "cluster", "documents": [{"machine": {"sysctls": {"net.ipv4.ip_forward": "1"}}}]}}
-
-
-@pytest.fixture(scope="module")
-def own() -> Iterator[ApiServer]:
-    with running() as server:
-        yield server
 
 
 @pytest.fixture(scope="module")

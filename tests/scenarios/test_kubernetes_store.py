@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.lab.control import Lab
-from tests.parts.apiserver import ApiServer, running
+from tests.parts.apiserver import ApiServer
 from tests.scenarios.playing import Project, lab_of, machine, network_of, writes
 from tests.scenarios.sending import cluster
 
@@ -30,13 +30,6 @@ FOLLOW = [{"name": "Follow", "ichor.talos.talos_stage": {"machines": [CONTROL_PL
           {"name": "Bootstrap", "ichor.talos.talos_bootstrap": {"machine": CONTROL_PLANE}},
           {"name": "Running", "ichor.talos.talos_stage": {"machines": [CONTROL_PLANE, WORKER], "follow": True, "until": "running"}}]
 PASS = [{"name": "Pass", "ichor.talos.talos_controller": {"clusters": ["prod"], "passes": 1}}]
-
-
-@pytest.fixture(scope="module")
-def own() -> Iterator[ApiServer]:
-    """An API server that knows nothing of this collection."""
-    with running() as server:
-        yield server
 
 
 @pytest.fixture(scope="module")

@@ -25,7 +25,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.access_policies
 from ansible_collections.ichor.talos.plugins.module_utils._model.access_roles import RUNNER_GRANTS
 
 from tests.lab.control import Lab
-from tests.parts.apiserver import ApiServer, running
+from tests.parts.apiserver import ApiServer
 from tests.scenarios.playing import QUICK, Project, lab_of, machine, network_of, wait_for
 from tests.scenarios.sending import cluster
 from tests.workshop import tree
@@ -39,12 +39,6 @@ NAMESPACE = "ichor-system"
 IMAGE = "images.example.org/talos-runner:1"
 TASK = "ichor.talos.runner : Install the runner"
 DEFINITION = yaml.safe_load((ROOT / "meta/execution-environment.yml").read_text(encoding="utf-8"))
-
-
-@pytest.fixture(scope="module")
-def own() -> Iterator[ApiServer]:
-    with running() as server:
-        yield server
 
 
 @pytest.fixture(scope="module")
