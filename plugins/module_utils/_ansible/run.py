@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, TypeVar
 from ansible.module_utils.basic import AnsibleModule
 
 from .._model.errors import TalosError
-from .._model.ports import Actor, CredentialsSource, Gate, Nodes, Ports, Store, Whereabouts, Workloads, no_credentials
+from .._model.ports import Actor, CredentialsSource, Gate, Networks, Nodes, Ports, Store, Whereabouts, Workloads, no_credentials
 from .arguments import RECORD_OPTIONS, SECRET_OPTIONS, Spec
 from .channel import Channel, Hello, path_from_environment
 from .clock import SystemClock
@@ -97,6 +97,7 @@ class Kubernetes(Whereabouts, Workloads, Protocol):
 
 
 OpenWorkloads = Callable[[Store, SystemClock, bool], Kubernetes]
+OpenNetworks = Callable[[bool], Networks]
 
 
 class TalosModule(AnsibleModule):  # type: ignore[misc, unused-ignore]
@@ -130,16 +131,17 @@ class TalosModule(AnsibleModule):  # type: ignore[misc, unused-ignore]
 def run_module(spec: Spec, build_request: Callable[[Options], R], operation: Callable[[R, Ports, Gate], Awaitable[Outcome]], *,
                needs: Sequence[str] = (), nodes: OpenNodes | None = None, store: OpenStore | None = None,
                credentials: OpenCredentials | None = None, whereabouts: OpenWhereabouts | None = None,
-               workloads: OpenWorkloads | None = None, needs_store: bool = False) -> NoReturn:
+               workloads: OpenWorkloads | None = None, networks: OpenNetworks | None = None, needs_store: bool = False) -> NoReturn:
     """Parse, check libraries, open the ports, run the operation once, print the result. Never returns, never a traceback.
 
     `needs` names the importable packages that this module cannot do without; `needs_store` that it makes no sense store-less;
-    `whereabouts` asks the Kubernetes of managed clusters where their machines are; `workloads` does that too, and drains them.
+    `whereabouts` asks the Kubernetes of managed clusters where their machines are; `workloads` does that too, and drains them; `networks` is for
+    the container networks of clusters.
     """
     stop = Stop()
     stop.on_signals()
     module = TalosModule(**spec.constraints())
-    run = _Run(module, spec, stop, whereabouts, workloads)
+    run = _Run(module, spec, stop, whereabouts, workloads, networks)
     result = run.result(build_request, operation, needs, nodes, store, credentials, needs_store)
     stop.done()
     for warning in run.unseen_warnings():
@@ -151,7 +153,8 @@ def run_module(spec: Spec, build_request: Callable[[Options], R], operation: Cal
 class _Run:
     """One run of one module."""
 
-    def __init__(self, module: TalosModule, spec: Spec, stop: Stop, whereabouts: OpenWhereabouts | None, workloads: OpenWorkloads | None) -> None:
+    def __init__(self, module: TalosModule, spec: Spec, stop: Stop, whereabouts: OpenWhereabouts | None, workloads: OpenWorkloads | None,
+                 networks: OpenNetworks | None = None) -> None:
         self.redactor = Redactor()
         self._module = module
         self._spec = spec
@@ -159,6 +162,7 @@ class _Run:
         self._clock = SystemClock()
         self._whereabouts = whereabouts
         self._workloads = workloads
+        self._networks = networks
         self._channel: Channel | None = None
         self._gate: RunGate | None = None
         self._store: RunStore | None = None
@@ -314,7 +318,7 @@ class _Run:
         ports = Ports(nodes=nodes, store=store, clock=self._clock, progress=self.show, check=setting.check,
                       actor=_actor(hello, store), holder=_holder(), credentials=source,
                       recorded=store.recorded if store is not None and setting.check else None,
-                      whereabouts=where, workloads=both)
+                      whereabouts=where, workloads=both, networks=self._networks(setting.check) if self._networks is not None else None)
         try:
             return await operation(request, ports, gate)
         finally:

@@ -35,15 +35,18 @@ class Network:
 
 
 def network_of(seen: NetworkSeen) -> Network:
-    """What the cluster has. `NOTHING` is proven by Nodes that say so, or by a cluster without Nodes and installers; everything else is `UNTOLD`."""
+    """What the cluster has. `NOTHING` is proven where no Node is Ready and one says that it has no network, or where there is no Node at all;
+    everything else without an installer is `UNTOLD`."""
     kinds = {_kind(one) for one in seen.installers}
     if len(kinds) > 1:
         return Network(SEVERAL, " and ".join(str(one) for one in seen.installers))
     if seen.installers:
         one = seen.installers[0]
         return Network(_kind(one), str(one), one)
-    if seen.others:
-        return Network(UNTOLD, f"the Nodes {', '.join(seen.others[:5])} do not say that they have no network")
+    if seen.ready:
+        return Network(UNTOLD, f"the Nodes {', '.join(seen.ready[:5])} are Ready")
+    if seen.silent and not seen.waiting:
+        return Network(UNTOLD, f"the Nodes {', '.join(seen.silent[:5])} do not say that they have none")
     return Network(NOTHING)
 
 

@@ -150,11 +150,6 @@ def still(step: ChangeObject, live: JsonMap) -> dict[str, Json] | None:
     return lay(step.wanted, live)[0] if content(live) == step.running else None
 
 
-def is_done(step: Step, live: JsonMap) -> bool:
-    """Whether the object has become what the step makes of it."""
-    return isinstance(step, (CreateObject, ChangeObject)) and not lay(step.wanted, live)[1]
-
-
 def shown(entry: Entry, wanted: Mapping[Place, JsonMap]) -> tuple[dict[str, Json], dict[str, Json]]:
     """(before, after) by path, with secrets masked."""
     place, changes, there = entry

@@ -41,6 +41,13 @@ class CniWish:
     add: bool = False
 
 
+def chart_of(reference: str, repository: str, version: str) -> Chart | None:
+    """The chart that a person names, None for the pinned one. A reference without a repository is OCI, a folder or an archive."""
+    if not reference and not repository:
+        return None
+    return Chart(reference or RELEASE, repository, version)
+
+
 @dataclass(frozen=True)
 class CniCase:
     """`recorded`: the preset of the cluster's record, '' where it has none; `kept`: the values in it, None without a managed record.

@@ -18,7 +18,9 @@ from .objects import FIELD_MANAGER
 _FOLDER = "/etc/cni/net.d"
 _IMAGES = ("/cilium/cilium", "flannel", "calico/node", "weave-kube", "kube-router", "kube-ovn", "antrea", "ovn-kubernetes", "amazon-k8s-cni")
 #: Images that put further networks beside the one that the cluster has.
-_BESIDE = ("multus", "whereabouts", "sriov")
+_BESIDE = ("multus", "whereabouts", "sriov", "istio", "linkerd")
+#: What a kubelet says whose runtime has no network.
+_WITHOUT = ("NetworkReady=false", "NetworkPluginNotReady", "cni plugin")
 _RELEASE = ("meta.helm.sh/release-namespace", "meta.helm.sh/release-name")
 
 
@@ -33,8 +35,7 @@ def look(api: Api) -> NetworkSeen:
         namespace, name = cilium.release if all(cilium.release) else (cilium.namespace, "cilium")
         release = read_release(api, namespace, name)
         ipam = _ipam(api, cilium.namespace)
-    waiting, others = _nodes(api)
-    return NetworkSeen(installers, release, ipam, waiting, others, any(_is_proxy(item) for item in sets), _version(api))
+    return NetworkSeen(installers, release, ipam, *_nodes(api), any(_is_proxy(item) for item in sets), _version(api))
 
 
 def _installs(item: JsonMap) -> bool:
@@ -73,15 +74,17 @@ def _ipam(api: Api, namespace: str) -> Observed[str]:
     return Present(mode) if mode else Absent()
 
 
-def _nodes(api: Api) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """(names of Nodes that say that they have no network, names of the others)."""
-    waiting, others = [], []
+def _nodes(api: Api) -> tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]:
+    """Names of Nodes: those that say that they have no network, those that are Ready, and the others."""
+    waiting: list[str] = []
+    ready: list[str] = []
+    silent: list[str] = []
     for item in listed(api, "/api/v1/nodes", "its Nodes"):
-        ready: Json = next((entry for entry in list_at(item, "status", "conditions") if text_at(entry, "type") == "Ready"), None)
-        said = text_at(ready, "message")
-        without = text_at(ready, "status") == "False" and ("NetworkReady=false" in said or "NetworkPluginNotReady" in said or "cni plugin" in said)
-        (waiting if without or ready is None else others).append(text_at(item, "metadata", "name"))
-    return tuple(waiting), tuple(others)
+        condition: Json = next((entry for entry in list_at(item, "status", "conditions") if text_at(entry, "type") == "Ready"), None)
+        state, said = text_at(condition, "status"), text_at(condition, "message")
+        without = state == "False" and any(word in said for word in _WITHOUT)
+        (waiting if without else ready if state == "True" else silent).append(text_at(item, "metadata", "name"))
+    return tuple(waiting), tuple(ready), tuple(silent)
 
 
 def _version(api: Api) -> str:

@@ -70,7 +70,7 @@ class Installer:
 class NetworkSeen:
     """What was read of a cluster's network. `installers`: every DaemonSet that has the nodes' folder of network configurations, or is known by
     its image. `release`: of the Cilium that is there. `ipam`: how the Cilium that is there numbers its pods, by its ConfigMap.
-    `waiting`: names of Nodes that say that they have no network; `others`: names of all other Nodes. `proxy`: kube-proxy runs.
+    Names of Nodes: `waiting` say that they have no network, `ready` are Ready, `silent` say neither. `proxy`: kube-proxy runs.
     `kubernetes`: the version of the API server, such as v1.35.2.
     """
 
@@ -78,7 +78,8 @@ class NetworkSeen:
     release: Observed[Release] = Absent()
     ipam: Observed[str] = Absent()
     waiting: tuple[str, ...] = ()
-    others: tuple[str, ...] = ()
+    ready: tuple[str, ...] = ()
+    silent: tuple[str, ...] = ()
     proxy: bool = False
     kubernetes: str = ""
 

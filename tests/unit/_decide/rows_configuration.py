@@ -124,7 +124,7 @@ def patched(documents: list[Json] | None = None, before: dict[str, Json] | None 
 
 WRITTEN: dict[str, Json] = {"clusterRef": "prod", "layer": "cluster", "documents": SYSCTLS}
 #: Renders with no patch either: the cluster names a mirror that is no URL.
-BROKEN_INPUT = given(2, cluster_spec={"cni": {"preset": "managed"}})
+BROKEN_INPUT = given(2, cluster_spec={"registries": {"mirrors": {"docker.io": {"endpoints": ["http://[a"]}}}})
 JSON_PATCH: list[Json] = [{"op": "add", "path": "/machine/sysctls/a", "value": "b"}]
 
 PATCHES: tuple[Row, ...] = (
