@@ -12,7 +12,7 @@ from typing import ClassVar
 
 from .._model.container_network import Chart, Live, NetworkSeen, Place
 from .._model.observed import Absent, Observed
-from .._model.plan import Plan, Refusal, Step, Target, Warn
+from .._model.plan import Plan, Refusal, Step, Target, Warn, plain
 from .._model.records import CLUSTER, Json, JsonMap
 
 #: The Cilium that is installed where there is none, and the chart that has it.
@@ -46,6 +46,12 @@ def chart_of(reference: str, repository: str, version: str) -> Chart | None:
     if not reference and not repository:
         return None
     return Chart(reference or RELEASE, repository, version)
+
+
+def brought(values: Mapping[str, object] | None) -> dict[str, Json] | None:
+    """Helm values as plain data; None where none are brought."""
+    found = plain(values)
+    return found if isinstance(found, dict) else None
 
 
 @dataclass(frozen=True)
