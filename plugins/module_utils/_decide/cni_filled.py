@@ -110,6 +110,7 @@ _SPECS: Mapping[str, Shape] = {
 _OBJECTS: Mapping[str, Shape] = {
     "MutatingWebhookConfiguration": Shape({"webhooks": _WEBHOOK}), "ValidatingWebhookConfiguration": Shape({"webhooks": _WEBHOOK}),
     "ClusterRoleBinding": _BINDING, "RoleBinding": _BINDING, "ServiceAccount": Shape(filled={"secrets": ANY}),
+    "Secret": Shape(filled={"type": "Opaque"}),
     "PriorityClass": Shape(filled={"preemptionPolicy": "PreemptLowerPriority"}, dropped=frozenset({"globalDefault"})),
 }
 

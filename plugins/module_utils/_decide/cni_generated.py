@@ -25,10 +25,11 @@ MADE = "made by the chart"
 
 
 def generated(first: Sequence[dict[str, Json]], second: Sequence[dict[str, Json]]) -> tuple[tuple[Path, ...], ...] | None:
-    """The paths of each object at which two renders differ; None where they have not the same objects."""
+    """The paths of each object at which two renders differ; None where they have not the same objects with the same parts."""
     if [place_of(one) for one in first] != [place_of(one) for one in second]:
         return None
-    return tuple(tuple(_differing(normal(one), normal(other))) for one, other in zip(first, second))
+    found = tuple(tuple(_differing(normal(one), normal(other))) for one, other in zip(first, second))
+    return None if any(() in paths for paths in found) else found
 
 
 def settled(objects: Sequence[Live], paths: Sequence[tuple[Path, ...]]) -> tuple[Live, ...]:

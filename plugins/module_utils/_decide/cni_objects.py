@@ -54,7 +54,7 @@ def _unread(laid: Laid) -> Iterable[Refusal]:
 
 def _tracked(laid: Laid) -> Iterable[Refusal]:
     for one in laid.objects:
-        tool = _tool(one.now.value) if isinstance(one.now, Present) else ""
+        tool = _tool(one.now.value, one.wanted) if isinstance(one.now, Present) else ""
         if tool and laid.entries:
             yield laid.refuse("15/cni-tracked", "RecordTracked", f"{one.place} is kept in step with git by {tool}, which would undo a change made here.",
                               "Take Cilium out of it first, without deleting its objects, or leave the network to it (cni: unmanaged).")
@@ -96,8 +96,8 @@ def _left_over(laid: Laid) -> str:
 
 
 def _made_anew(laid: Laid) -> str:
-    anew = [str(place) for place, changes, dummy in laid.changed if place.kind == "Secret"]
-    return f"Keys and certificates are made anew, since a part of them is missing: {_listed(anew)}." if anew else ""
+    anew = [str(place) for place, changes, dummy in laid.changed if place.kind == "Secret" and any(change.secret for change in changes)]
+    return f"Keys, certificates or passwords become other ones: {_listed(anew)}." if anew else ""
 
 
 #: One row a warning; '' where it does not apply.
@@ -177,10 +177,17 @@ def _masked(value: Json, path: str = "") -> Json:
     return MASK if isinstance(value, str) and is_secret(path, value) else value
 
 
-def _tool(live: JsonMap) -> str:
-    labels, annotations = ({key: value for key, value in found.items() if isinstance(value, str)} if isinstance(found, dict) else {}
-                           for found in (dig(live, "metadata", "labels"), dig(live, "metadata", "annotations")))
+def _tool(live: JsonMap, wanted: JsonMap) -> str:
+    """What keeps the object in step with git, by marks that are not the chart's own."""
+    labels, annotations = (_marks(live, wanted, key) for key in ("labels", "annotations"))
     return tracked_by(Record(text_at(live, "kind"), text_at(live, "metadata", "name"), {}, {}, labels, annotations))
+
+
+def _marks(live: JsonMap, wanted: JsonMap, key: str) -> dict[str, str]:
+    found = dig(live, "metadata", key)
+    own = dig(wanted, "metadata", key)
+    chart = own if isinstance(own, dict) else {}
+    return {name: value for name, value in found.items() if isinstance(value, str) and name not in chart} if isinstance(found, dict) else {}
 
 
 def _line(entry: Entry) -> str:

@@ -61,6 +61,7 @@ async def render(chart: Chart, values: JsonMap, kubernetes: str, timeout: float 
         if process.returncode is None:
             with contextlib.suppress(ProcessLookupError):
                 process.kill()
+            await process.wait()
     if process.returncode:
         raise TalosError("ChartInvalid", f"helm does not render {chart}: {_reason(said)}.", "Look at the chart's reference and at the values.")
     return objects_of(out.decode("utf-8", "replace"), chart)
@@ -88,6 +89,7 @@ def objects_of(text: str, chart: Chart) -> tuple[dict[str, Json], ...]:
 
 
 def _reason(said: bytes) -> str:
-    """Helm's last word, in one line."""
-    lines = [line.strip() for line in said.decode("utf-8", "replace").splitlines() if line.strip() and not line.startswith("WARNING")]
-    return " ".join(lines[-1:]).removeprefix("Error: ").rstrip(".")[:400] or "it says nothing"
+    """Helm's last error, in one line."""
+    lines = [line.strip() for line in said.decode("utf-8", "replace").splitlines() if line.strip() and not line.startswith(("WARNING", "Use --debug"))]
+    first = max((number for number, line in enumerate(lines) if line.startswith("Error: ")), default=0)
+    return " ".join(lines[first:]).removeprefix("Error: ").rstrip(".")[:400] or "it says nothing"
