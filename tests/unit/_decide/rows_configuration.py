@@ -138,7 +138,7 @@ PATCHES: tuple[Row, ...] = (
     Row("8/patch-breaks-nobody", lambda: patched(NO_SUBNET, selector={"names": ["prod-9"]}), ("8/patch-unknown-name",), absent=("8/patch-breaks",),
         actions=("CreatePatch",)),
     Row("8/patch-broken-before", lambda: patched(SYSCTLS, inputs=(BROKEN_INPUT,)), ("8/patch-broken-before",), absent=("8/patch-breaks",),
-        actions=("CreatePatch",), says=("managed container network",)),
+        actions=("CreatePatch",), says=("this is no URL",)),
     Row("8/patch-broken-before-and-with-it", lambda: patched(NO_SUBNET, inputs=(BROKEN_INPUT,)), ("8/patch-broken-before",), absent=("8/patch-breaks",),
         actions=("CreatePatch",)),
     Row("8/patch-mends-itself", lambda: patched(SYSCTLS, {**WRITTEN, "documents": NO_SUBNET}, inputs=(given(

@@ -83,7 +83,8 @@ def script(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> Path:
 
 
 def test_values_go_in_through_the_standard_input_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    arguments = script(tmp_path, monkeypatch, f'echo "$@" > {tmp_path}/told; cat > {tmp_path}/values; echo "{{apiVersion: v1, kind: A, metadata: {{name: b}}}}"')
+    text = f'echo "$@" > {tmp_path}/told; cat > {tmp_path}/values; echo "{{apiVersion: v1, kind: A, metadata: {{name: b}}}}"'
+    arguments = script(tmp_path, monkeypatch, text)
     chart = Chart("cilium", "https://charts.example.org", "1.2.3")
     assert asyncio.run(helm.render(chart, {"a": "hush"}, "v1.35.2")) == ({"apiVersion": "v1", "kind": "A", "metadata": {"name": "b"}},)
     assert arguments.read_text().split() == ["template", "cilium", "cilium", "--namespace", "kube-system", "--include-crds", "--no-hooks", "--skip-tests",

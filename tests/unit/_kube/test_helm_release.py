@@ -21,7 +21,8 @@ RECORD: dict[str, Any] = {
     "name": "cilium", "namespace": "kube-system", "version": 3, "info": {"status": "deployed"}, "config": {"hubble": {"enabled": True}},
     "chart": {"metadata": {"name": "cilium", "version": "1.18.0"}, "values": {"a": 1}},
     "manifest": "---\n# Source: cilium/templates/a\napiVersion: v1\nkind: ConfigMap\nmetadata:\n  name: cilium-config\n  namespace: kube-system\n  labels:\n"
-                "    name: not-this\ndata:\n  name: nor-this\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n  name: \"cilium\"\n"}
+                "    name: not-this\ndata:\n  name: nor-this\n---\napiVersion: rbac.authorization.k8s.io/v1\nkind: ClusterRole\nmetadata:\n"
+                "  name: \"cilium\"\n"}
 
 
 def test_a_release() -> None:

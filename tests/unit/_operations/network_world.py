@@ -30,7 +30,8 @@ from tests.unit._operations.managed_world import BUNDLE, serving
 
 LOCAL = Chart(str(CHART))
 SYSTEM = f"/api/v1/namespaces/{NAMESPACE}"
-WITHOUT = "container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: cni plugin not initialized"
+WITHOUT = ("container runtime network not ready: NetworkReady=false reason:NetworkPluginNotReady message:Network plugin returns error: "
+           "cni plugin not initialized")
 
 
 @dataclass
