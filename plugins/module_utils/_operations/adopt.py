@@ -221,4 +221,3 @@ def _differences(plan: Plan) -> tuple[Difference, ...]:
             spec: dict[str, Json] = dict(before.spec) if before is not None else {}
             found.append(Difference(spec, dict(step.record.spec), f"{step.record.kind}/{step.record.name}"))
     return tuple(found)
-
