@@ -75,8 +75,13 @@ options:
     type: list
     elements: str
     default: []
+  select:
+    description:
+      - A JMESPath expression over the records that gives names; only these machines are hosts.
+    type: str
 extends_documentation_fragment:
   - constructed
+  - inventory_cache
 """
 
 EXAMPLES = r"""
@@ -96,25 +101,42 @@ clusters: [prod]
 keyed_groups:
   - key: ichor_labels.rack
     prefix: rack
+
+# Only machines that run, with an address for other plays, and kept for five minutes.
+---
+plugin: ichor.talos.machines
+select: "[?status.stage=='running'].metadata.name"
+compose:
+  ansible_host: ichor_spec.endpoint
+cache: true
+cache_plugin: ansible.builtin.jsonfile
+cache_connection: .inventory-cache
+cache_timeout: 300
 """
 
+import hashlib
+import json
 import os
 import sys
 from typing import Any
 
 from ansible.errors import AnsibleParserError
-from ansible.plugins.inventory import BaseInventoryPlugin, Constructable
+from ansible.plugins.inventory import BaseInventoryPlugin, Cacheable, Constructable
 from ansible.utils.unsafe_proxy import wrap_var
 
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.clock import SystemClock
-from ansible_collections.ichor.talos.plugins.module_utils._ansible.inventory_hosts import hosts_of
+from ansible_collections.ichor.talos.plugins.module_utils._ansible.inventory_hosts import Host, hosts_of
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.libraries import require
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import MACHINE, Listing
+from ansible_collections.ichor.talos.plugins.module_utils._operations.select import chosen
 from ansible_collections.ichor.talos.plugins.module_utils._store.opening import open_store
 
+#: The options by which an inventory is another one, and so another entry of the cache.
+_CHOOSING = ("store", "store_path", "state_path", "store_kubeconfig", "store_context", "store_namespace", "clusters", "select")
 
-class InventoryModule(BaseInventoryPlugin, Constructable):
+
+class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
     """Reads the machines of a store; writes nothing and asks no node."""
 
     NAME = "ichor.talos.machines"
@@ -125,11 +147,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
     def parse(self, inventory: Any, loader: Any, path: str, cache: bool = True) -> None:
         super().parse(inventory, loader, path, cache)
         self._read_config_data(path)
-        listing = self._listing(os.path.dirname(os.path.abspath(path)))
-        for broken in listing.broken:
-            self.display.warning(f"{broken.source}, line {broken.line}: {broken.message.rstrip('.')}. The machine {broken.name} is left out.")
         strict = self.get_option("strict")
-        for host in hosts_of(listing.records, tuple(self.get_option("clusters"))):
+        for host in self._hosts(path, cache):
             self.inventory.add_host(host.name)
             for group in host.groups:
                 self.inventory.add_group(group)
@@ -142,6 +161,34 @@ class InventoryModule(BaseInventoryPlugin, Constructable):
             self._set_composite_vars(self.get_option("compose"), variables, host.name, strict=strict)
             self._add_host_to_composed_groups(self.get_option("groups"), variables, host.name, strict=strict)
             self._add_host_to_keyed_groups(self.get_option("keyed_groups"), variables, host.name, strict=strict)
+
+    def _hosts(self, path: str, cache: bool) -> list[Host]:
+        """The hosts, from the cache where that is wanted and has them. Nothing secret is kept, since records hold nothing secret."""
+        if not self.get_option("cache"):
+            return self._read(path)
+        options = json.dumps([self.get_option(name) for name in _CHOOSING], default=str)
+        key = f"{self.get_cache_key(path)}_{hashlib.sha256(options.encode()).hexdigest()[:16]}"
+        if cache:
+            try:
+                return [Host(entry["name"], tuple(entry["groups"]), entry["variables"]) for entry in self._cache[key]]
+            except KeyError:
+                pass
+        found = self._read(path)
+        self._cache[key] = [{"name": host.name, "groups": list(host.groups), "variables": dict(host.variables)} for host in found]
+        return found
+
+    def _read(self, path: str) -> list[Host]:
+        listing = self._listing(os.path.dirname(os.path.abspath(path)))
+        for broken in listing.broken:
+            self.display.warning(f"{broken.source}, line {broken.line}: {broken.message.rstrip('.')}. The machine {broken.name} is left out.")
+        records, expression = listing.records, self.get_option("select") or ""
+        if expression:
+            try:
+                names = set(chosen(records, expression=expression))
+            except TalosError as error:
+                raise AnsibleParserError(f"{error.message} {error.hint}".strip()) from None
+            records = tuple(record for record in records if record.name in names)
+        return list(hosts_of(records, tuple(self.get_option("clusters"))))
 
     def _listing(self, folder: str) -> Listing:
         store, state = self.get_option("store_path") or "ichor", self.get_option("state_path") or ""

@@ -16,6 +16,8 @@ description:
     it was read twice with the same result, and refreshes the pins of pending machines. It never changes the spec of a machine
     that exists, and never touches one that was approved and sent a configuration.
   - A node that runs a configuration already is reported, and nothing is created for it.
+  - The addresses of the Nodes of a cluster that runs are left alone, but for those that this product has reset, which are probed wherever they
+    are. Where its Kubernetes cannot be read every registered address is probed.
 author:
   - Ichor contributors (@ichor)
 extends_documentation_fragment:
@@ -356,6 +358,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._ansible.run import ru
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.with_nodes import open_nodes
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.with_store import open_store
 from ansible_collections.ichor.talos.plugins.module_utils._operations.discover import Request, run
+from ansible_collections.ichor.talos.plugins.module_utils._operations.managed_workloads import ManagedWorkloads
 
 SPEC = Spec(
     own={
@@ -378,7 +381,8 @@ def build_request(options: Options) -> Request:
 
 
 def main() -> None:
-    run_module(SPEC, build_request, run, needs=("yaml", "grpc", "google.protobuf", "cryptography"), nodes=open_nodes, store=open_store)
+    run_module(SPEC, build_request, run, needs=("yaml", "grpc", "google.protobuf", "cryptography"), nodes=open_nodes, store=open_store,
+               workloads=ManagedWorkloads)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ options:
         more, and is refused for a cluster of this store.
     type: bool
     default: false
-  machines:
+  nodes:
     description:
       - Several machines.
     type: list
@@ -114,7 +114,7 @@ EXAMPLES = r"""
   ichor.talos.talos_reclaim:
     cluster: prod
     talosconfig: old-clusters.talosconfig
-    machines:
+    nodes:
       - address: 10.0.7.21
         confirm: 4c4c4544-0044-4a10-8035-b4c04f33004a
         context: lab
@@ -383,7 +383,7 @@ SPEC = Spec(
         "address": {"type": "str"},
         "confirm": {"type": "str"},
         "force_ungraceful": {"type": "bool", "default": False},
-        "machines": {"type": "list", "elements": "dict", "options": {
+        "nodes": {"type": "list", "elements": "dict", "options": {
             "address": {"type": "str", "required": True},
             "confirm": {"type": "str"},
             "context": {"type": "str"},
@@ -393,8 +393,8 @@ SPEC = Spec(
         "order": {"type": "str"},
     },
     groups=("store", "credentials", "cluster", "plan", "timing", "network"),
-    mutually_exclusive=[("address", "machines", "order"), ("confirm", "machines"), ("confirm", "order")],
-    required_one_of=[("address", "machines", "order")],
+    mutually_exclusive=[("address", "nodes", "order"), ("confirm", "nodes"), ("confirm", "order")],
+    required_one_of=[("address", "nodes", "order")],
     required_by={"confirm": ["address"]},
 )
 
@@ -404,7 +404,7 @@ def build_request(options: Options) -> Request:
     text = talosconfig.decode("utf-8", "replace") if talosconfig is not None else ""
     source = "talosconfig" if "talosconfig_content" in options else f"talosconfig {options.text('talosconfig')}"
     cluster, context = options.text("cluster"), options.text("context")
-    listed: list[Mapping[str, object]] = [*options.maps("machines")]
+    listed: list[Mapping[str, object]] = [*options.maps("nodes")]
     if "address" in options:
         listed = [{"address": options.text("address"), "confirm": options.text("confirm"), "force_ungraceful": options.flag("force_ungraceful")}]
 

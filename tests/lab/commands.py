@@ -167,28 +167,27 @@ class Commands:
     async def do_move(self, node: str, address: str, port: int | None = None) -> dict[str, Any]:
         """Another address; a running node gets a new leaf with it, as after a new DHCP lease."""
         found = self._node(node)
-        boot = found.boot
-        old = boot.endpoint if boot is not None else None
-        if old is not None:
-            old.kill()
-        found.address, found.port = address, port or found.port
+        await self._at(found, address, port or found.port, _silenced(found))
+        return found.state()
+
+    async def _at(self, found: Node, address: str, port: int, listened: bool) -> None:
+        found.address, found.port = address, port
         found.note("moved", address=address)
-        if boot is not None and old is not None and boot.leaf is not None:
+        boot = found.boot
+        # A node that goes down, to install or to reboot, has closed its port, and opens it again when it is up.
+        if boot is not None and listened and boot.leaf is not None:
             boot.reissue("address")
             boot.endpoint = found.new_endpoint(lambda: boot._identity)
             await boot.endpoint.open()
             boot.refresh()
-        return found.state()
 
     async def do_swap(self, first: str, second: str) -> None:
         """Two nodes exchange their addresses."""
         one, two = self._node(first), self._node(second)
         mine, theirs = (one.address, one.port), (two.address, two.port)
-        for node in (one, two):
-            if node.boot is not None and node.boot.endpoint is not None:
-                node.boot.endpoint.kill()
-        await self.do_move(first, theirs[0], theirs[1])
-        await self.do_move(second, mine[0], mine[1])
+        listened = [_silenced(node) for node in (one, two)]
+        await self._at(one, *theirs, listened[0])
+        await self._at(two, *mine, listened[1])
 
     async def do_twin(self, node: str, name: str, address: str, **description: Any) -> dict[str, Any]:
         """Another machine with the same hardware identity and a certificate of its own."""
@@ -324,6 +323,15 @@ class Commands:
             return found.storage.config.decode("utf-8", "replace") if found.storage.config is not None else None
         config = getattr(found.boot, which) if found.boot is not None else None
         return config.raw.decode("utf-8", "replace") if config is not None else None
+
+
+def _silenced(found: Node) -> bool:
+    """Close the port of a node, and say whether it was open."""
+    endpoint = found.boot.endpoint if found.boot is not None else None
+    listened = endpoint is not None and endpoint.listening
+    if endpoint is not None:
+        endpoint.kill()
+    return listened
 
 
 def _whole(node: str, key: str, value: Any) -> Any:

@@ -36,7 +36,7 @@ BRINGING = ("with_", {"_node", "_store", "_kube"})
 FRONT: dict[str, set[str]] = {
     "plugins/modules": set(KNOWS) - {"_decide", "_machineconfig"},
     "plugins/action": {"_model", "_ansible", "_store"},
-    "plugins/inventory": {"_model", "_ansible", "_store", "_kube"},
+    "plugins/inventory": {"_model", "_ansible", "_store", "_kube", "_operations"},
     "plugins/filter": {"_model", "_ansible", "_machineconfig"},
     "plugins/doc_fragments": set(),
 }

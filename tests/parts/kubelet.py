@@ -60,10 +60,6 @@ class Kubelets:
         status = {"phase": phase, "conditions": [{"type": "Ready", "status": "True" if ready else "False"}]}
         self.api.request("PATCH", f"/api/v1/namespaces/{namespace}/pods/{name}/status", {"status": status}, content_type=MERGE_PATCH)
 
-    def end(self, namespace: str, name: str) -> None:
-        """Somebody deletes the pod."""
-        self.api.request("DELETE", f"/api/v1/namespaces/{namespace}/pods/{name}", {"apiVersion": "v1", "kind": "DeleteOptions", "gracePeriodSeconds": 0})
-
     def pods(self, node: str) -> list[str]:
         """The pods of a Node, as namespace/name."""
         items = self.api.request("GET", "/api/v1/pods", query={"fieldSelector": f"spec.nodeName={node}"})["items"]

@@ -36,6 +36,47 @@ def steps(result: dict[str, Any]) -> list[str]:
     return [step["action"] for step in result["plan"]]
 
 
+def needs_reboot(world: Managed, rule: str) -> None:
+    """A patch of the workers that Talos 1.13 takes only with a reboot."""
+    world.cluster.module("talos_config_patch", name="rules", cluster="prod", layer="cluster", machine_selector={"role": "worker"},
+                         documents=[{"machine": {"udev": {"rules": [rule]}}}])
+
+
+def test_a_worker_is_drained_before_its_reboot_and_takes_pods_after_it(world: Managed) -> None:
+    world.kubelets.run("team", "api-1", WORKER)
+    world.kubelets.run("team", "agent", WORKER, owner="DaemonSet")
+    world.kubelets.run("team", "by-hand", WORKER, owner="")
+    needs_reboot(world, "one")
+    since = world.mark()
+    life = world.kept.life(("ApplyDrift", WORKER), ("Reboot", WORKER), drain=True)
+    assert "Node w-1 is drained first (1 pod to go)" in life.output and "team/by-hand" in life.output
+    told = next(at for at, what in world.sent(life.mark) if what == f"Reboot {WORKER}")
+    written = world.asked(since)
+    assert [what for at, what in written if at < told] == [f"patch nodes {WORKER}", "create pods/eviction team/api-1"]
+    assert [what for at, what in written if at > told] == [f"patch nodes {WORKER}"]
+    node = world.kubelets.node(WORKER)
+    assert "unschedulable" not in node["spec"] and "ichor" not in str(node["metadata"].get("annotations"))
+    assert world.kubelets.pods(WORKER) == ["team/agent", "team/by-hand"]
+
+
+def test_a_budget_that_allows_nothing_holds_the_reboot(world: Managed) -> None:
+    world.kubelets.run("team", "api-2", WORKER, labels={"app": "api"})
+    world.kubelets.budget("team", "api", {"app": "api"}, 0)
+    needs_reboot(world, "two")
+    mark = world.lab.mark()
+    held = world.kept.run(drain=True, passes=3, until="time", timing={**QUICK, "drain": 1.0})
+    assert held.result["blocked"] == [world.cluster.names[WORKER]]
+    assert "team/api-2 (The disruption budget api needs 1 healthy pods" in str(held.result["refusals"]) and "Reboot" not in world.lab.writes(since=mark)
+    assert "unschedulable" not in world.kubelets.node(WORKER)["spec"]
+    world.server.stop()
+    away = world.kept.run(drain=True, passes=2, until="time")
+    assert away.result["blocked"] == [world.cluster.names[WORKER]] and {one["reason"] for one in away.result["refusals"]} == {"DrainRequired"}
+    world.server.start()
+    world.kubelets.budget("team", "api", {"app": "api"}, 1)
+    life = world.kept.life(("Reboot", WORKER), drain=True)
+    assert [what for dummy, what in world.sent(life.mark)] == [f"Reboot {WORKER}"] and world.kubelets.pods(WORKER) == ["team/agent", "team/by-hand"]
+
+
 def test_a_budget_that_allows_nothing_ends_the_drain_with_nothing_reset(world: Managed) -> None:
     world.kubelets.run("shop", "web-1", WORKER, labels={"app": "web"})
     world.kubelets.run("shop", "own", WORKER, owner="DaemonSet")
@@ -46,7 +87,7 @@ def test_a_budget_that_allows_nothing_ends_the_drain_with_nothing_reset(world: M
     assert "shop/web-1 (PodDisruptionBudget shop/web allows no disruption)" in output and world.asked(since) == []
     output, (run,) = removal(world, WORKER, RUN, fails=True, drain=1.5)
     assert run["reason"] == "DrainRequired" and "shop/web-1 (The disruption budget web needs 1 healthy pods" in run["msg"]
-    assert world.sent(mark) == [] and world.kubelets.pods(WORKER) == ["shop/own", "shop/web-1"]
+    assert world.sent(mark) == [] and world.kubelets.pods(WORKER) == ["shop/own", "shop/web-1", "team/agent"]
     assert "unschedulable" not in world.kubelets.node(WORKER)["spec"] and world.cluster.reason(WORKER, "Removal") == ""
 
 
@@ -75,6 +116,7 @@ def test_a_worker_is_evacuated_drained_reset_and_gone(world: Managed) -> None:
     output, (check, run, again, last) = removal(world, WORKER, CHECK, RUN, CHECK, RUN, accept_data_loss=True)
     assert steps(check) == ["EvacuateStorage", "DrainNode", "ResetMachine", "DeleteNode", "DeleteRecord"]
     assert "shop/data of shop/db-0" in check["plan"][0]["why"] and "2 pods of Node w-1" in check["plan"][1]["why"]
+    assert "Nobody makes these pods again" not in output
     assert [step["id"] for step in run["plan"]] == [step["id"] for step in check["plan"]] and run["changed"]
     assert (again["changed"], last["changed"], steps(last)) == (False, False, [])
     in_order(world, mark, since, WORKER, ["Reset w-1"], ["shop/db-0", "shop/web-1"])

@@ -145,3 +145,33 @@ def test_a_thousand_machines(project: Project) -> None:
     told, graph = inventory(project, "--list"), inventory(project, "--graph")
     assert len(json.loads(told)["talos_machines"]["hosts"]) == 1002 and graph.count("|  |--m") >= 1000
     assert not secrets_in(told + graph)
+
+
+def test_machines_can_be_selected_composed_and_grouped(project: Project) -> None:
+    source = project.folder / "some.ichor.yml"
+    source.write_text(yaml.safe_dump({
+        "plugin": "ichor.talos.machines", "select": "[?status.stage=='running'].metadata.name", "compose": {"ansible_host": "ichor_spec.endpoint"},
+        "groups": {"planes": "ichor_spec.role == 'controlplane'"}, "keyed_groups": [{"key": "ichor_spec.role", "prefix": "role"}]}), encoding="utf-8")
+    told = json.loads(asked(project, "--list", source="some.ichor.yml").stdout)
+    assert set(told["_meta"]["hostvars"]) == {"runs"} and told["planes"]["hosts"] == told["role_controlplane"]["hosts"] == ["runs"]
+    assert plain(told["_meta"]["hostvars"]["runs"])["ansible_host"] == "192.0.2.2"
+
+    source.write_text(yaml.safe_dump({"plugin": "ichor.talos.machines", "select": "[?"}), encoding="utf-8")
+    wrong = asked(project, "--list", source="some.ichor.yml")
+    assert "select is no JMESPath expression" in wrong.stderr and "runs" not in wrong.stdout
+
+
+def test_what_is_cached_is_the_same_and_holds_no_secret(project: Project) -> None:
+    kept = project.folder / "kept"
+    (project.folder / "prod.ichor.yml").write_text(yaml.safe_dump({
+        "plugin": "ichor.talos.machines", "cache": True, "cache_plugin": "ansible.builtin.jsonfile", "cache_connection": str(kept), "cache_timeout": 3600}),
+        encoding="utf-8")
+    first = inventory(project, "--list")
+    shutil.rmtree(project.store)
+    again, exported = inventory(project, "--list"), inventory(project, "--list", "--export")
+    files = [path.read_text(encoding="utf-8") for path in kept.iterdir()]
+    assert again == first and json.loads(again)["talos_machines"]["hosts"] and files
+    assert not secrets_in(first + exported + "".join(files)) and not (project.folder / "evaluated").exists()
+    # Another choice is another entry, for which the store is needed.
+    (project.folder / "prod.ichor.yml").write_text((project.folder / "prod.ichor.yml").read_text(encoding="utf-8") + "clusters: [test]\n", encoding="utf-8")
+    assert "runs" not in asked(project, "--list").stdout

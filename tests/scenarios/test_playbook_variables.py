@@ -32,8 +32,11 @@ def project(tmp_path: Path) -> Project:
     ("apply", {}, "ichor_machines is not set."),
     ("plan", {}, "There is nothing to plan."),
     ("remove", {}, "ichor_machine names no machine."),
+    ("adopt", {"ichor_cluster": "prod"}, "ichor_cluster or ichor_addresses is not set."),
+    ("add_machine", {"ichor_addresses": ["192.0.2.1"]}, "ichor_cluster or ichor_addresses is not set."),
     ("backup", {}, "Neither ichor_cluster nor ichor_backup is set."),
     ("restore", {"ichor_cluster": "prod"}, "ichor_cluster or ichor_machine is not set."),
+    ("reclaim", {"ichor_cluster": "prod"}, "ichor_cluster or ichor_address is not set."),
     ("apply", {"ichor_machines": ["a"], "ichor_config_file": "x", "ichor_bootstrp": "a"}, "no variable ichor_bootstrp."),
     ("approve", {"ichor_approve": [{"name": "a"}]}, "An entry of ichor_approve names no machine."),
     ("create_cluster", {"ichor_cluster": "prod", "ichor_nodes": []},
@@ -51,7 +54,9 @@ def test_what_is_wrong_with_the_variables_is_one_sentence(project: Project, play
 
 def test_what_was_not_planned_may_do_nothing(project: Project) -> None:
     """The ids of an approved plan bound every task: one that was not planned is held to the plan without steps, as with a file."""
-    outside = {key for path in PLAYBOOKS.glob("*.yml") for task in yaml.safe_load(path.read_text(encoding="utf-8"))[0]["tasks"]
+    # The loop in a cluster and the move of a store are started by themselves, never as parts of an approved plan of several tasks.
+    paths = [path for path in PLAYBOOKS.glob("*.yml") if path.stem not in ("runner", "store_copy")]
+    outside = {key for path in paths for task in yaml.safe_load(path.read_text(encoding="utf-8"))[0].get("tasks", [])
                for key in task if key.startswith("ichor.talos.")}
     assert outside == {"ichor.talos.talos_stage", "ichor.talos.talos_machine_info"}, "whatever can have steps is in tasks/, with the options of plans"
     held = []
@@ -61,7 +66,7 @@ def test_what_was_not_planned_may_do_nothing(project: Project) -> None:
             if arguments is not None:
                 assert {"plan_file", "save_plan"} <= arguments.keys()
                 held.append({"name": task["name"], "ansible.builtin.debug": {"msg": arguments["expect_plan_id"]}, "vars": {"item": {"machine": "a"}}})
-    assert len(held) == 11
+    assert len(held) == 14
     run = project.play("ids", held, "-e", json.dumps({"ichor_plan_ids": {"discover": "", "approve": {}, "apply": "an id"}}))
     told = {task.name: task.result["msg"] for task in run.tasks}
     assert told.pop("Send each machine its configuration") == "an id"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import datetime
 import os
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +18,7 @@ import yaml
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.authorities import make_bundle
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.secrets import encode, read_bundle
 
-from tests.scenarios.playing import wait_for
+from tests.scenarios.playing import machine, wait_for
 from tests.scenarios.running import CHECK, SEND, Kept, kept
 
 # The tests share one cluster, and each mends what it broke; each can also run alone.
@@ -138,11 +139,37 @@ def test_a_flag_of_the_api_server_goes_from_one_control_plane_to_the_next_on_its
 
 def test_the_name_of_the_install_disk_that_moved_to_another_disk_holds_the_machine(running: Kept) -> None:
     name = running.cluster.names["w-1"]
-    running.lab.hardware(node="w-1", disks=[{"name": "sda", "serial": "OTHER", "wwid": "naa.other"}, {"name": "sdb"}], volumes=[{"disk": "sda", "label": "data"}])
+    other = [{"name": "sda", "serial": "OTHER", "wwid": "naa.other"}, {"name": "sdb"}]
+    running.lab.hardware(node="w-1", disks=other, volumes=[{"disk": "sda", "label": "data"}])
     running.cluster.wipe("w-1")
     life = running.life()
     assert life.run.row(name)["reason"] == "InstallDiskUnknown" and life.run.result["blocked"] == [name]
     running.lab.hardware(node="w-1", disks=[{"name": "sda"}], volumes=[])
     run = running.run()
     assert run.steps == running.named(("Reinstall", "w-1")) and run.calls == [("w-1", SEND)]
+    running.converged()
+
+
+def test_the_lease_that_a_new_machine_gives_up_for_its_static_address(running: Kept) -> None:
+    cluster, lease, static = running.cluster, f"{running.cluster.network}.6", f"{running.cluster.network}.66"
+    running.lab.add(name="w-3", description=machine(6, cluster.network, "af6a5b8e"))
+    cluster.names["w-3"] = "prod-af6a5b8e"
+    running.lab.wait(node="w-3", stage="maintenance")
+    cluster.module("talos_discover", cluster="prod", addresses=[lease])
+    cluster.module("talos_machine_approval", machine=cluster.names["w-3"], role="worker", hostname="w-3", install={"disk": "/dev/sda"}, network={
+        "interface": "enp1s0", "addresses": [f"{static}/24"], "gateway": f"{cluster.network}.254", "nameservers": ["192.0.2.53"]})
+    running.lab.hold(node="w-3", phase="install")
+
+    def given_up() -> None:
+        wait_for(lambda: SEND in running.lab.writes(since=mark, accepted_only=True), "the configuration to be sent")
+        running.lab.move(node="w-3", address=static)
+        running.lab.hold(node="w-3", phase="install", held=False)
+
+    mark = running.lab.mark()
+    mover = threading.Thread(target=given_up)
+    mover.start()
+    life = running.life(("ApplyConfig", "w-3"))
+    mover.join()
+    status = cluster.status("w-3")
+    assert status["observedEndpoint"].startswith(static) and life.run.row(cluster.names["w-3"])["reason"] == "Converged"
     running.converged()

@@ -33,10 +33,10 @@ def test_the_page_of_a_cluster_that_runs(fleet: Kept) -> None:
     assert tree_hash(project.store) == before and not [entry for entry in fleet.lab.log(since=mark) if entry.get("kind") == "write"]
     assert run["Write the page"]["totals"] == document["totals"]
     assert {entry["machine"]: [one["path"] for one in entry["paths"]] for entry in document["drift"]} == {
-        name: ["machine.sysctls.net.ipv4.ip_forward"] for name in names.values()}
+        name: ["machine.sysctls.[net.ipv4.ip_forward]"] for name in names.values()}
     assert {step["target"] for step in document["plan"]["steps"]} == set(names.values())
     assert [(one["machine"], one["leader"]) for one in document["clusters"][0]["etcd"]] == [(names["cp-1"], True)]
     assert {event["reason"] for event in document["events"]} >= {"NodeJoined"}
     assert [one for one in document["certificates"] if one["what"] == "CA of the Talos API" and one["days"] > 3000]
-    assert "<title>Production</title>" in page and "machine.sysctls.net.ipv4.ip_forward" in page and "PRIVATE KEY" not in page
+    assert "<title>Production</title>" in page and "machine.sysctls.[net.ipv4.ip_forward]" in page and "PRIVATE KEY" not in page
     assert not list(project.temporary.glob("ichor-report-*"))

@@ -37,7 +37,7 @@ def copy(name: str) -> Path:
         if path.is_dir() and not path.is_symlink():
             if not any(path.iterdir()):
                 path.rmdir()
-        elif str(path.relative_to(target)) not in wanted:
+        elif path.is_symlink() or str(path.relative_to(target)) not in wanted:  # a link cannot be copied over another
             path.unlink()
     for file in sorted(wanted):
         destination = target / file

@@ -29,11 +29,14 @@ SECRET_OPTIONS = frozenset({"talosconfig_content", "config_content", "bundle_con
                             "s3_access_key", "s3_secret_key", "s3_session_token"})
 
 #: Options that name a file of the person's which may be vaulted: the module asks the action plugin for its clear text.
-FILE_OPTIONS = frozenset({"talosconfig", "config_file", "bundle_file", "patch_file", "kubeconfig", "store_kubeconfig"})
+FILE_OPTIONS = frozenset({"talosconfig", "config_file", "bundle_file", "patch_file", "kubeconfig", "store_kubeconfig", "to_kubeconfig"})
 
 #: Every option that is a path. The action plugin makes relative ones absolute: they count from the playbook's folder, or from
 #: the working directory when the playbook is one of a collection.
-PATH_OPTIONS = FILE_OPTIONS | {"store_path", "state_path", "plan_file", "save_plan", "config_dir", "path", "alive_file", "manifests", "export_path", "json_path", "show_plan"}
+PATH_OPTIONS = FILE_OPTIONS | {
+    "store_path", "state_path", "plan_file", "save_plan", "config_dir", "path", "alive_file", "manifests", "to_path", "to_state_path", "export_path",
+    "json_path", "show_plan",
+}
 
 #: Options that name records; where one is given and `store` is not, the directory store is used.
 RECORD_OPTIONS = ("cluster", "machine", "machines", "select", "name", "backup", "order")

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 LARGEST_RESULT = 500_000
 #: What is left out first when a result is too large; the rest is small or needed.
 _EXPENDABLE = ("diff", "events", "transitions")
-_LISTED = 200
+_LISTED = (200, 20)
+#: So much of a machine's message stays where the messages alone are too much.
+_TOLD_OF_A_MACHINE = 100
 #: How many refusals of one operation its message tells.
 _TOLD = 10
 _REASONS = {"blocked": "BlockedMachines", "unreachable": "UnreachableMachines", "drift": "DriftFound"}
@@ -111,7 +113,7 @@ def of_error(error: TalosError, plans: Sequence[Plan], *, changed: bool = False)
 
 
 def fitted(values: Mapping[str, Json]) -> dict[str, Json]:
-    """The same result, cut down to what callbacks carry; `truncated` says so."""
+    """The same result, cut down to what callbacks carry; `truncated` says so. Every machine stays, with its stage and reason."""
     kept = dict(values)
     if _size(kept) <= LARGEST_RESULT:
         return kept
@@ -121,11 +123,18 @@ def fitted(values: Mapping[str, Json]) -> dict[str, Json]:
             kept[key] = [] if key != "diff" else {"prepared": "The difference is too large to be shown.\n"}
         if _size(kept) <= LARGEST_RESULT:
             return kept
-    for key, value in sorted(kept.items(), key=lambda item: -_size(item[1])):
-        if isinstance(value, list):
-            kept[key] = value[:_LISTED]
-        elif isinstance(value, (dict, str)) and key not in ("failure", "diff"):
-            kept[key] = value[:10_000] if isinstance(value, str) else {}
+    for left in (*_LISTED, 0):
+        for key, value in sorted(kept.items(), key=lambda item: -_size(item[1])):
+            if isinstance(value, list) and key != "machines":
+                kept[key] = value[:left]
+            elif isinstance(value, (dict, str)) and key not in ("failure", "diff"):
+                kept[key] = value[:10_000] if isinstance(value, str) else {}
+            if _size(kept) <= LARGEST_RESULT:
+                return kept
+    for longest in (_TOLD_OF_A_MACHINE, 0):
+        machines = kept.get("machines")
+        if isinstance(machines, list):
+            kept["machines"] = [{**row, "message": str(row.get("message") or "")[:longest]} if isinstance(row, dict) else row for row in machines]
         if _size(kept) <= LARGEST_RESULT:
             return kept
     return {key: value for key, value in kept.items() if _size(value) < LARGEST_RESULT // 20}

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TypeVar
 
 from .._model.errors import CheckModeWrite
-from .._model.ports import LeaseView, Leases, Store
+from .._model.ports import LeaseView, Leases, RecentListings, Store
 from .._model.records import BUNDLE, Event, JsonMap, Listing, Record, Ref, text_at
 from .overlay import Overlay
 from .redaction import Redactor
@@ -86,6 +86,12 @@ class RunStore:
         records = [record for record in listing.records if record.name not in over]
         records.extend(record for record in over.values() if record is not None)
         return replace(listing, records=tuple(sorted(records, key=lambda record: record.name)))
+
+    def recent(self, kind: str) -> Listing:
+        """The listing as a watch has it, where the store watches."""
+        if self._overlay is None and isinstance(self._inner, RecentListings):
+            return self._inner.recent(kind)
+        return self.list(kind)
 
     def create(self, record: Record) -> Record:
         created = self._inner.create(self._write(record, f"{record.kind} {record.name}"))

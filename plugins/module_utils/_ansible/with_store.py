@@ -22,6 +22,15 @@ def create_store(setting: Setting) -> Store:
     return _open(setting, create=True)
 
 
+def create_other(setting: Setting, kind: str, path: str, state_path: str, kubeconfig: str, context: str, namespace: str) -> Store:
+    """A second store beside that of the common options, made where there is none; in check mode nothing is written."""
+    if kind == "kubernetes":
+        return _in_kubernetes(setting, kubeconfig, context, namespace, True, Timing.lock_renewal)
+    from .._store import opening
+
+    return opening.open_store(path, state_path, clock=setting.clock, create=True, check=setting.check, decrypt=setting.clear_text)
+
+
 def _open(setting: Setting, create: bool) -> Store:
     renewal = setting.options.timing().lock_renewal if "timing" in setting.options else Timing.lock_renewal
     if setting.store_kind == "kubernetes":
@@ -33,12 +42,15 @@ def _open(setting: Setting, create: bool) -> Store:
 
 
 def _kubernetes(setting: Setting, create: bool, renewal: float) -> Store:
+    options = setting.options
+    return _in_kubernetes(setting, options.text("store_kubeconfig"), options.text("store_context"), options.text("store_namespace"), create, renewal)
+
+
+def _in_kubernetes(setting: Setting, path: str, context: str, namespace: str, create: bool, renewal: float) -> Store:
     require(("kubernetes",), "A store in Kubernetes")
     from .._kube.access import Access  # the client's import takes a third of a second, which only those pay who use it
     from .._store.kubernetes import opening
 
-    options = setting.options
-    path = options.text("store_kubeconfig")
     content = setting.clear_text(path).decode("utf-8", "replace") if path and setting.clear_text is not None else ""
-    return opening.open_store(Access(path, content, options.text("store_context")), options.text("store_namespace") or opening.NAMESPACE,
-                              clock=setting.clock, create=create, check=setting.check, renewal=renewal)
+    return opening.open_store(Access(path, content, context), namespace or opening.NAMESPACE, clock=setting.clock, create=create, check=setting.check,
+                              renewal=renewal)

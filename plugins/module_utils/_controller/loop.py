@@ -15,21 +15,20 @@ import asyncio
 import contextlib
 from collections import deque
 from collections.abc import Coroutine
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from .._decide.turns import next_step, waits_for_others
 from .._model.errors import TalosError
-from .._model.outcome import MachineRow
-from .._model.plan import Plan, Refusal, Step, Target
+from .._model.plan import Plan, Step
 from .._model.ports import Gate, Ports
 from .._model.records import MACHINE
 from .._operations import reconcile
 from .._operations.machine_effects import Effects
 from .._operations.reconcile import Looked
-from .._operations.rounds import Acted, Round
 from . import beside, discovering
 from .due import Due
 from .granted import Granted
+from .landing import Landed, failed, gist, of_another_kind, raised
 from .plan_start import starting_plan
 from .request import Request
 from .state import State
@@ -46,18 +45,6 @@ _STOPPING = 1.5
 _TICK = 0.001
 
 SETTLED, PASSES, TIME, INTERRUPTED, PLANNED = "settled", "passes", "time", "interrupted", "planned"
-
-
-@dataclass(frozen=True)
-class _Landed:
-    """A look or a step that came to its end. `acted` holds the ids of what was done, `refusal` why it was not."""
-
-    name: str
-    effects: Effects
-    looked: Looked | None = None
-    tried: bool = False
-    acted: tuple[str, ...] = ()
-    refusal: Refusal | None = None
 
 
 class Loop:
@@ -79,7 +66,7 @@ class Loop:
         self._moved = self._clock.monotonic()
         #: Machines whose step needs a lock that cannot be had here until a person takes the store over.
         self._lockless: set[str] = set()
-        self._landed: deque[_Landed] = deque()
+        self._landed: deque[Landed] = deque()
         self._busy: dict[str, asyncio.Task[None]] = {}
         self._acting: set[str] = set()
         self._looking, self._doing = asyncio.Semaphore(LOOKS), asyncio.Semaphore(ACTS)
@@ -201,21 +188,16 @@ class Loop:
         self._seen.pop(name, None)
         self.state.forget(name)
 
-    def _start(self, name: str, work: Coroutine[object, object, _Landed]) -> None:
+    def _start(self, name: str, work: Coroutine[object, object, Landed]) -> None:
         self._busy[name] = asyncio.ensure_future(self._landing(name, work))
 
-    async def _landing(self, name: str, work: Coroutine[object, object, _Landed]) -> None:
+    async def _landing(self, name: str, work: Coroutine[object, object, Landed]) -> None:
         """The task of one subject: whatever happens in it is that subject's alone."""
         effects = Effects(self._world.around.ports)
         try:
             landed = await work
-        except TalosError as error:
-            gone = error.reason == "RecordNotFound"
-            landed = _Landed(name, effects, refusal=None if gone else Refusal(Target(name=name), error.reason, error.message, error.hint, "9/look"))
         except Exception as error:
-            told = f"Something unexpected happened: {type(error).__name__}: {' '.join(str(error).split()).rstrip('.')}."
-            landed = _Landed(name, effects, refusal=Refusal(
-                Target(name=name), "InternalError", told, "This is a fault of the collection; please report it.", "9/look"))
+            landed = raised(name, effects, error)
         except asyncio.CancelledError:
             raise
         except BaseException as error:
@@ -227,27 +209,27 @@ class Loop:
             self._wake.set()
         self._landed.append(landed)
 
-    async def _look(self, name: str) -> _Landed:
+    async def _look(self, name: str) -> Landed:
         around = self._world.around
         effects = Effects(around.ports)
         async with self._looking:
             if beside.is_beside(name):
-                return _Landed(name, effects, Looked(await beside.look(around, name, effects), _of_another_kind))
-            return _Landed(name, effects, await reconcile.look(around, name, effects))
+                return Landed(name, effects, Looked(await beside.look(around, name, effects), of_another_kind))
+            return Landed(name, effects, await reconcile.look(around, name, effects))
 
-    async def _act(self, name: str, looked: Looked, step: Step) -> _Landed:
+    async def _act(self, name: str, looked: Looked, step: Step) -> Landed:
         around = self._world.live if step.locked else self._world.around
         effects = Effects(around.ports)
         async with contextlib.nullcontext() if step.locked else self._doing:
             # Whoever waits for the lock of its cluster keeps nobody of another one from acting.
             acted = await looked.act(around, looked.round, step, effects)
-        return _Landed(name, effects, tried=True, acted=(step.id,) if acted.done else (), refusal=acted.refusal)
+        return Landed(name, effects, tried=True, acted=(step.id,) if acted.done else (), refusal=acted.refusal)
 
-    async def _beside(self, name: str, cluster: str, steps: frozenset[str]) -> _Landed:
+    async def _beside(self, name: str, cluster: str, steps: frozenset[str]) -> Landed:
         around = self._world.live if beside.is_lasting(name) else self._world.around
         effects = Effects(around.ports)
         async with self._doing:
-            return _Landed(name, effects, tried=True, acted=await beside.act(around, name, cluster, steps, effects))
+            return Landed(name, effects, tried=True, acted=await beside.act(around, name, cluster, steps, effects))
 
     async def _finish(self, end: str) -> None:
         """Looks are given up; sends that are under way come to their end before the run is over."""
@@ -300,20 +282,20 @@ class Loop:
         if not self._ports.check and self._clock.monotonic() < self._deadline:
             self._go(changed, moved)
 
-    def _saw(self, landed: _Landed, moved: set[str], changed: set[str]) -> None:
+    def _saw(self, landed: Landed, moved: set[str], changed: set[str]) -> None:
         name, looked = landed.name, landed.looked
         self._first.discard(name)
         if looked is None and landed.refusal is None:
             self._forget(name)
             return
         if looked is None and landed.refusal is not None:
-            looked = self._failed(name, landed.refusal)
+            looked = failed(name, landed.refusal, self.state.looked.get(name), self._request.timing.reread)
         if looked is None:
             return
         self.looks[name] = self.looks.get(name, 0) + 1
         self._seen[name] = self._clock.monotonic()
         before = self.state.looked.get(name)
-        if before is None or _gist(before.round) != _gist(looked.round):
+        if before is None or gist(before.round) != gist(looked.round):
             self._moved = self._seen[name]
         if self.state.take(name, looked):
             moved.add(looked.round.cluster)
@@ -322,21 +304,13 @@ class Loop:
             (self.teller.row if self._planned else self.teller.known)(looked.round.row)
         self._again(name, looked.round.requeue_after)
 
-    def _failed(self, name: str, refusal: Refusal) -> Looked:
-        """A look that raised: the machine stays as it was last seen, held by what happened."""
-        known = self.state.looked.get(name)
-        row = known.round.row if known is not None else MachineRow(name)
-        row = replace(row, ready=False, reason=refusal.reason, message=f"{refusal.message} {refusal.hint}".strip())
-        found = Round(name, row.cluster, Plan(refusals=(refusal,)), row, self._request.timing.reread, True, held=True)
-        return Looked(found, _of_another_kind, known.control_plane if known is not None else False)
-
     def _again(self, name: str, after: float) -> None:
         passes = self._request.passes
         if passes and (self.looks[name] >= passes or beside.is_beside(name)):
             return
         self.due.put(name, self._clock.monotonic() + after)
 
-    def _did(self, landed: _Landed) -> None:
+    def _did(self, landed: Landed) -> None:
         name, now = landed.name, self._clock.monotonic()
         for step in landed.acted:
             self.granted.did(step, now)
@@ -398,12 +372,3 @@ class Loop:
 
     def _may(self, step: Step, now: float) -> bool:
         return step in self.granted and not self.granted.rests(step, now)
-
-
-def _gist(found: Round) -> tuple[object, ...]:
-    """What of a look tells that something happened."""
-    return found.row.stage, found.row.reason, found.settled, tuple((step.id, step.waits_for) for step in found.plan.steps)
-
-
-async def _of_another_kind(around: object, found: Round, step: Step, effects: Effects) -> Acted:
-    raise ValueError(f"{found.name} has no step {step.action} of its own")

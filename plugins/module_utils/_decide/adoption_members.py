@@ -65,7 +65,8 @@ def looked_at(case: Case, node: LiveNode, cluster: JsonMap, bundle: Bundle) -> M
     if held:
         return replace(member, blocked=(*authority_apart(found.authority), *drifted_since(found.apply)))
     secret, values = secrets_beside(config, base)
-    blocked = (*authority_apart(found.authority), *secret)
+    apart = authority_apart(found.authority)
+    blocked = (*apart, *(one for one in secret if one.path not in {other.path for other in apart}))
     if blocked:
         return replace(member, blocked=blocked)
     atoms = tuple(atom for atom in capture(base, config) if not _only_newer(atom, found))

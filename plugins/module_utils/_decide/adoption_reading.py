@@ -190,13 +190,18 @@ def _install(config: Config) -> dict[str, Json]:
         provisioning = found.get("provisioning") or {}
         match = str((provisioning.get("diskSelector") or {}).get("match") or "")
         wipe = provisioning.get("wipe")
-        return _without_nothing({"diskSelector": {"match": match} if match else None, "image": (found.get("installer") or {}).get("image"),
-                                 "wipe": True if wipe is None else wipe})
+        path = cel.path_of(match)
+        named_outright = bool(path) and cel.disk_path(path) == match
+        return _without_nothing({
+            "disk": path if named_outright else None, "diskSelector": {"match": match} if match and not named_outright else None,
+            "image": (found.get("installer") or {}).get("image"), "wipe": True if wipe is None else wipe})
     install = section(config, "machine", "install") or {}
     selector = {key: str(value) for key, value in (install.get("diskSelector") or {}).items() if key in _SELECTOR and value}
     complete = len(selector) == len(install.get("diskSelector") or {})
     disk = install.get("disk")
-    return _without_nothing({"disk": disk, "diskSelector": selector if complete and not disk else None, "image": install.get("image"),
+    # A record names one of them; a configuration may have both, a selector laid over the generator's disk. The patch holds them then.
+    both = bool(disk and install.get("diskSelector"))
+    return _without_nothing({"disk": None if both else disk, "diskSelector": selector if complete and not disk else None, "image": install.get("image"),
                              "wipe": install.get("wipe") or None})
 
 

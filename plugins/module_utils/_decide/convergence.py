@@ -27,7 +27,7 @@ from .convergence_steps import apply_drift, drifted, takes_lock
 from .convergence_words import ConfiguredNode, Converging, Found, Need, Verdict
 from .hostnames import name_conflict
 from .lock import Disruption, LockView, disruption_of, held_by_other, lock_refusals
-from .reachability import own_reboot_began, silence
+from .reachability import nobody_answers, own_reboot_began, silence
 from .reboot_quorum import members_change, quorum_problem
 from .running_stage import busy, reason_of_stage
 from .same_machine import other_machine
@@ -107,7 +107,10 @@ def _silent(seen: Converging, now: float) -> Found:
     endpoint = seen.endpoint.value if isinstance(seen.endpoint, Present) else ""
     why = (seen.node.message or seen.node.reason).rstrip(".") if isinstance(seen.node, Unknown) else "it gave no answer"
     found = silence(seen.machine, seen.cluster, endpoint, why, seen.told, seen.timing, now)
-    return Found("11/silent", False, found.reason, found.message, soon=found.passing, settled=not found.passing, silent=True)
+    message = found.message
+    if not found.passing and not seen.told and nobody_answers(seen.machine, seen.siblings):
+        message += " No control plane of the cluster answers: when all of them moved at once, edit spec.endpoint of each with talos_machine."
+    return Found("11/silent", False, found.reason, message, soon=found.passing, settled=not found.passing, silent=True)
 
 
 def _unreadable(seen: Converging, now: float) -> Found:

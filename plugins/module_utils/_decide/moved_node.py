@@ -15,9 +15,14 @@ from .._model.records import Record, text_at
 from .approved import is_approved
 
 
+def is_looked_for(machine: Record) -> bool:
+    """Whether its Node is looked for at all: a machine that was sent nothing has none."""
+    return is_approved(machine) and was_sent(machine)
+
+
 def names_of(machine: Record) -> tuple[str, ...]:
     """The names that the machine's Node may have: the one of the spec, and the one that was seen; () where it is not looked for."""
-    if not (is_approved(machine) and was_sent(machine)):
+    if not is_looked_for(machine):
         return ()
     return tuple(dict.fromkeys(name for name in (text_at(machine.spec, "hostname"), text_at(machine.status, "nodeName")) if name))
 

@@ -6,11 +6,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from .._model.moments import moment, seconds_of
 from .._model.records import Record, condition_of
 from .._model.timing import Timing
+from .approved import approved_control_planes, is_control_plane
 from .lock import disruption_of
 
 
@@ -36,6 +38,14 @@ def own_reboot_began(machine: Record, cluster: Record | None) -> float | None:
     if found is None or found.machine != machine.name or found.step != "reboot":
         return None
     return seconds_of(found.time)
+
+
+def nobody_answers(machine: Record, siblings: Iterable[Record]) -> bool:
+    """Whether no control plane of the cluster answers, as far as their records say: then Kubernetes tells nobody's address either."""
+    if not is_control_plane(machine):
+        return False
+    others = [one for one in approved_control_planes(siblings) if one.name != machine.name]
+    return all((found := condition_of(one, "NodeReachable")) is not None and found.status == "False" for one in others)
 
 
 def silence(machine: Record, cluster: Record | None, endpoint: str, why: str, told: str, timing: Timing, now: float) -> Silence:

@@ -82,36 +82,36 @@ def _here(seen: Reclaiming) -> tuple[Record, ...]:
 
 WARNINGS: tuple[WarningRow, ...] = (
     WarningRow("16/managed-unrecorded", lambda seen: isinstance(own_cluster(seen), Present),
-            lambda seen: f"The node is of {cluster_words(seen)}, and no approved machine has its UUID: adding it there as it is (talos_adopt, add_machine) "
-                         "would keep it without a reset."),
+               lambda seen: f"The node is of {cluster_words(seen)}, and no approved machine has its UUID: adding it there as it is (talos_adopt, add_machine) "
+                            "would keep it without a reset."),
     WarningRow("16/forced", lambda seen: _forced(seen) and not lives(seen),
-            lambda seen: f"{_sentence(etcd_problem(seen))}: {cluster_words(seen)} {FORCED}."),
+               lambda seen: f"{_sentence(etcd_problem(seen))}: {cluster_words(seen)} {FORCED}."),
     WarningRow("16/member-stays", lambda seen: _forced(seen) and lives(seen),
-            lambda seen: f"{_sentence(etcd_problem(seen))}, so the reset is not graceful: the member of this node stays listed in the etcd of "
-                         f"{cluster_words(seen)}, which keeps its quorum. Remove it there (talosctl etcd remove-member)."),
+               lambda seen: f"{_sentence(etcd_problem(seen))}, so the reset is not graceful: the member of this node stays listed in the etcd of "
+                            f"{cluster_words(seen)}, which keeps its quorum. Remove it there (talosctl etcd remove-member)."),
     WarningRow("16/force-not-needed", lambda seen: seen.wish.force_ungraceful and not _forced(seen),
-            lambda seen: "force_ungraceful changes nothing: " + ("its etcd answers, so it leaves gracefully." if is_plane(seen) else "it is a worker.")),
+               lambda seen: "force_ungraceful changes nothing: " + ("its etcd answers, so it leaves gracefully." if is_plane(seen) else "it is a worker.")),
     WarningRow("16/one-left", lambda seen: is_plane(seen) and not etcd_problem(seen) and voters(seen) == 2 and not _learner(seen),
-            lambda seen: f"One control plane of {cluster_words(seen)} is left afterwards, and that one is not reclaimed while its etcd answers."),
+               lambda seen: f"One control plane of {cluster_words(seen)} is left afterwards, and that one is not reclaimed while its etcd answers."),
     WarningRow("16/not-drained", lambda seen: True,
-            lambda seen: f"The node is not drained: what {cluster_words(seen)} runs on it ends, and nobody looks for data that pods keep on its disks."),
+               lambda seen: f"The node is not drained: what {cluster_words(seen)} runs on it ends, and nobody looks for data that pods keep on its disks."),
     WarningRow("16/two-disks", lambda seen: bool(_doubled(seen)),
-            lambda seen: f"Volumes of Talos are there twice: {_doubled(seen)}. The reset wipes the ones that Talos runs from; with the others the machine "
-                         "may come up configured instead of in maintenance mode."),
+               lambda seen: f"Volumes of Talos are there twice: {_doubled(seen)}. The reset wipes the ones that Talos runs from; with the others the machine "
+                            "may come up configured instead of in maintenance mode."),
     WarningRow("16/no-boot-id", lambda seen: not isinstance(inspection(seen).boot_id, Present),
-            lambda seen: "The boot id cannot be read: a reset that fails after its OK is only told when the wait for maintenance mode is over."),
+               lambda seen: "The boot id cannot be read: a reset that fails after its OK is only told when the wait for maintenance mode is over."),
     WarningRow("16/unchecked", lambda seen: bool(unchecked(seen)), lambda seen: f"Not checked, since it could not be read: {'; '.join(unchecked(seen))}."),
     WarningRow("16/not-in-discovery", lambda seen: not seen.listed,
-            lambda seen: f"{seen.wish.address} is not in the spec.discovery of cluster {seen.wish.cluster}: discovery does not refresh the machine later. "
-                         "Add the address there."),
+               lambda seen: f"{seen.wish.address} is not in the spec.discovery of cluster {seen.wish.cluster}: discovery does not refresh the machine later. "
+                            "Add the address there."),
     WarningRow("16/pending", lambda seen: bool(_here(seen)),
-            lambda seen: f"{_names(_here(seen))} is pending with this UUID: it stays, with a fresh certificate and fresh disks."),
+               lambda seen: f"{_names(_here(seen))} is pending with this UUID: it stays, with a fresh certificate and fresh disks."),
     WarningRow("16/pending-elsewhere", lambda seen: bool(_elsewhere(seen)),
-            lambda seen: f"{_names(_elsewhere(seen))} is pending with this UUID in cluster {cluster_of(_elsewhere(seen)[0])}: it stays, and nothing is "
-                         f"registered in cluster {seen.wish.cluster}."),
+               lambda seen: f"{_names(_elsewhere(seen))} is pending with this UUID in cluster {cluster_of(_elsewhere(seen)[0])}: it stays, and nothing is "
+                            f"registered in cluster {seen.wish.cluster}."),
     WarningRow("16/rejected", lambda seen: bool(records_of(seen, "rejected")),
-            lambda seen: f"{_names(records_of(seen, 'rejected'))} is rejected with this UUID and stays rejected: approve it with talos_machine_approval "
-                         "where it is to be used after all."),
+               lambda seen: f"{_names(records_of(seen, 'rejected'))} is rejected with this UUID and stays rejected: approve it with talos_machine_approval "
+                            "where it is to be used after all."),
 )
 
 

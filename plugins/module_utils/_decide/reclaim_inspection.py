@@ -190,8 +190,9 @@ def stays(seen: Reclaiming) -> tuple[str, ...]:
     """What stays, for a person: the other partitions of the disks of Talos, and every other disk with what is on it."""
     look = inspection(seen)
     partitions = look.partitions.value if isinstance(look.partitions, Present) else ()
-    gone = goes(seen)
-    parents = {one.parent for one in partitions if one.label in gone}
+    gone, doubled = goes(seen), {label for label, dummy in twice(partitions)}
+    # Of a volume that is there twice one stays, and nobody says which: its disks are told by what is on them.
+    parents = {one.parent for one in partitions if one.label in gone and one.label not in doubled}
     kept = [f"{one.label or 'a partition without a label'} on {one.device}" for one in partitions if one.parent in parents and one.label not in gone]
     if isinstance(look.disks, Present):
         return (*kept, *(with_contents(disk) for disk in look.disks.value if disk.path not in parents))

@@ -117,6 +117,7 @@ _INSTEAD: dict[str, tuple[Gate, ...]] = {
                                       f"Compare the certificate {facts_of(seen).certificate.fingerprint} with the node's console, and say so with "
                                       "talos_machine, trust: true and that fingerprint.")),
         Gate("12/annotation", lambda seen, now: bool(_annotated(seen)) and not facts_of(seen).certificate.matches(_annotated(seen)), _pin_changed)),
+    "15/held": (),  # a machine that is held after its adoption has never counted as converged
     "9/6-pin-missing": (),
     "9/6-no-pin": (),
     "9/7-disk": (Gate(

@@ -13,6 +13,7 @@ from .._model.approval import approval_state, status_missing, was_sent
 from .._model.observations import NodeFacts
 from .._model.observed import Absent, Observed, Present, Unknown
 from .._model.records import HOLD_APPLY, Record, condition_of, text_at
+from .approved import held_for_adoption
 from .following import GIVE_CREDENTIALS, OTHER_CLUSTER
 from .record_twin import TWIN_HINT, told_of
 from .same_machine import difference, recorded_identity
@@ -95,6 +96,14 @@ def _held(case: _Case) -> Doing | None:
     if case.machine.annotations.get(HOLD_APPLY) != "true":
         return None
     return Doing("It is held: nothing is applied to it.", "", "a person who lifts the hold", "Run talos_machine with hold: false.")
+
+
+def _adopted(case: _Case) -> Doing | None:
+    if not held_for_adoption(case.machine):
+        return None
+    ready = condition_of(case.machine, "Ready")
+    return Doing(f"It was adopted and is held. {ready.message if ready is not None else ''}".strip(), case.since("Ready"), "its release",
+                 "Run the adoption again (ichor.talos.adopt): it is released once what it runs is what its records say.")
 
 
 def _never_sent(case: _Case) -> Doing | None:
@@ -181,7 +190,7 @@ def _running(case: _Case) -> Doing | None:
 
 #: The first row that has something to say says it.
 ROWS: tuple[Callable[[_Case], Doing | None], ...] = (
-    _rejected, _twin, _pending, _lost, _other, _held, _never_sent, _joining, _fell_back, _unread, _silent, _running,
+    _rejected, _twin, _pending, _lost, _other, _held, _adopted, _never_sent, _joining, _fell_back, _unread, _silent, _running,
 )
 
 

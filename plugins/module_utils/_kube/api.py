@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 from urllib.parse import urlencode
@@ -65,6 +65,8 @@ class Answer(Protocol):
     def headers(self) -> Mapping[str, str]: ...
 
     def read(self, amt: int) -> bytes: ...
+
+    def stream(self, amt: int | None, decode_content: bool | None) -> Iterator[bytes]: ...
 
     def release_conn(self) -> None: ...
 
@@ -126,6 +128,29 @@ class Api:
                     raise
             self.pause(wait)
             wait = min(wait * 2, _LONGEST_PAUSE)
+
+    def stream(self, path: str, query: Mapping[str, str], quiet: float, opened: Callable[[], None]) -> Iterator[JsonMap]:
+        """The events of a watch, as they come, until the API server ends it; nothing is tried again. `opened` is called when it stands, and
+        `quiet` seconds without a byte end it. Raises ApiRefused, ApiSilent."""
+        headers = {"Accept": "application/json", "User-Agent": "ichor.talos", **self._authorize()}
+        left = b""
+        try:
+            answer = self._pool.request("GET", f"{self.host}{path}?{urlencode(query)}", body=None, headers=headers,
+                                        timeout=urllib3.Timeout(connect=self._connect, read=quiet), retries=False, preload_content=False)
+            if answer.status != 200:
+                _parsed(answer, answer.read(LARGEST_ANSWER))
+                return
+            opened()
+            for piece in answer.stream(None, False):
+                *lines, left = (left + piece).split(b"\n")
+                if len(left) > LARGEST_ANSWER:
+                    raise ApiSilent(f"an event is larger than {LARGEST_ANSWER >> 20} MiB", True)
+                for line in lines:
+                    event: Json = json.loads(line) if line.strip() else None
+                    if isinstance(event, dict):
+                        yield event
+        except (urllib3.exceptions.HTTPError, OSError, ValueError, RecursionError) as error:
+            raise ApiSilent(_said(error), True) from None
 
     def _once(self, method: str, path: str, body: JsonMap | None, query: Mapping[str, str] | None, content_type: str) -> JsonMap:
         url = f"{self.host}{path}{'?' + urlencode(query) if query else ''}"

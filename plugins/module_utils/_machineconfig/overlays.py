@@ -142,16 +142,21 @@ def lay_install(config: Config, cluster: JsonMap, machine: JsonMap, image: str) 
                 document.data.setdefault("provisioning", {})["wipe"] = wipe
             return
         data = ensure(config, "UnattendedInstallConfig")
+        made = document is None
         provisioning = data.setdefault("provisioning", {})
         provisioning["diskSelector"] = {"match": cel.disk_path(disk) if disk else expression_of(selector, "install.diskSelector")}
         provisioning["wipe"] = wipe if isinstance(wipe, bool) else provisioning.get("wipe", False)
-        _image(data.setdefault("installer", {}), cluster, machine, image)
+        if _names_image(cluster, machine) or made:
+            data.setdefault("installer", {})["image"] = image
         return
     section = machine_section(config)
     install = section.get("install")
     if install is None:
-        install = section["install"] = {"wipe": False, "grubUseUKICmdline": True}
-    _image(install, cluster, machine, image)
+        if not disk and not selector and not _names_image(cluster, machine):
+            return  # a patch took it away, and the records say nothing: the node was written by other means
+        install = section["install"] = {"wipe": False, "grubUseUKICmdline": True, "image": image}
+    if _names_image(cluster, machine):
+        install["image"] = image
     if isinstance(wipe, bool):
         install["wipe"] = wipe
     if disk:
@@ -165,10 +170,9 @@ def lay_install(config: Config, cluster: JsonMap, machine: JsonMap, image: str) 
         install["diskSelector"] = _legacy_selector(selector)
 
 
-def _image(install: dict[str, Any], cluster: JsonMap, machine: JsonMap, image: str) -> None:
-    """A named image wins over patches; the default one does not."""
-    if text_at(machine, "install", "image") or text_at(cluster, "install", "image") or not install.get("image"):
-        install["image"] = image
+def _names_image(cluster: JsonMap, machine: JsonMap) -> bool:
+    """A named image wins over patches; the default one, which the generator gives, does not."""
+    return bool(text_at(machine, "install", "image") or text_at(cluster, "install", "image"))
 
 
 def _legacy_selector(selector: dict[str, str]) -> dict[str, str]:

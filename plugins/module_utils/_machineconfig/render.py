@@ -26,8 +26,9 @@ from .validate import validate
 from .verdict import Finding, Verdict
 
 #: Changes when the same inputs would give other bytes, so that the hash of the inputs changes with it.
-RENDERER = 1
-_NO_DISK = "machine.install.disk"
+RENDERER = 2
+#: Where Talos misses an install disk: in the install section, or the section as a whole.
+_NO_DISK = ("machine.install.disk", "machine.install")
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,7 @@ def _subnets(cluster: JsonMap, key: str, default: str) -> tuple[str, ...]:
 
 def _without_missing_disk(verdict: Verdict) -> tuple[Verdict, bool]:
     """The verdict without the error that there is no install disk, and whether there was that error."""
-    errors = tuple(error for error in verdict.errors if error.path != _NO_DISK)
+    errors = tuple(error for error in verdict.errors if error.path not in _NO_DISK)
     return Verdict(errors, verdict.warnings), len(errors) != len(verdict.errors)
 
 

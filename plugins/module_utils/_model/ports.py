@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from .errors import TalosError
 
@@ -249,6 +249,13 @@ class Store(Protocol):
 
     def write_bundle(self, name: str, data: bytes, *, replace: bool = False) -> None:
         """Write a bundle in clear, for its owner only; `RecordExists` where one is, unless it is to be replaced."""
+
+
+@runtime_checkable
+class RecentListings(Protocol):
+    """What a store has beside the port where it is told of changes: a listing that costs nothing, and may lag a little behind."""
+
+    def recent(self, kind: str) -> Listing: ...
 
 
 class Gate(Protocol):

@@ -14,7 +14,7 @@ from .._decide.comparison import Compared, compare, same
 from .._decide.convergence import decide
 from .._decide.convergence_words import ConfiguredNode, Converging, Found, Need
 from .._decide.machine_edit_words import Etcd
-from .._decide.moved_node import may_be_dialled, names_of, told_at
+from .._decide.moved_node import may_be_dialled, told_at
 from .._decide.reachability import own_reboot_began
 from .._decide.same_machine import other_machine
 from .._machineconfig.contract import schema_for
@@ -25,19 +25,19 @@ from .._model.addresses import parse_endpoint
 from .._model.credentials import Credentials
 from .._model.errors import TalosError
 from .._model.machine import cluster_of, identity_of
-from .._model.observations import Endpoint, NodePlace
+from .._model.observations import Endpoint
 from .._model.observed import Absent, Observed, Present, Unknown
 from .._model.outcome import Difference
 from .._model.ports import Session
 from .._model.records import text_at
 from .config_shown import change_lines, shown_differences
 from .draining import hosting_of
-from .in_thread import in_thread
 from .life_reads import static_endpoints, unknown
 from .node_reads import read_members
 from .provisioning_reads import Surroundings
 from .quorum_reads import read_etcd
 from .record_reads import MachineView, address_of, credentials_for, need_store, other_control_planes, read_machine
+from .whereabouts import place_of_machine
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ async def _at_its_addresses(around: Surroundings, looked: Looked, endpoint: Endp
     if _is_own(looked, first):
         return _with(around, looked, first)
     known = static_endpoints(looked.view.machine, endpoint.port)
-    place = await in_thread(lambda: _kubernetes(around, looked)) if around.ports.whereabouts is not None else Absent()
+    place = await place_of_machine(around.ports, looked.view.machine)
     told = told_at(looked.view.machine, place)
     for other in dict.fromkeys((*known, *(told if may_be_dialled(looked.view.machine, place) else ()))):
         if other != endpoint:
@@ -153,17 +153,6 @@ async def _at_its_addresses(around: Surroundings, looked: Looked, endpoint: Endp
 async def _in_maintenance(around: Surroundings, endpoint: Endpoint) -> bool:
     """A TLS error never decides that (section 5): whether a node asks for a client certificate does."""
     return (await around.ports.nodes.probe(endpoint, around.timing.maintenance_probe)).kind == "Maintenance"
-
-
-def _kubernetes(around: Surroundings, looked: Looked) -> Observed[NodePlace]:
-    machine, ask = looked.view.machine, around.ports.whereabouts
-    names = names_of(machine)
-    if ask is None or not names:
-        return Absent("not asked")
-    try:
-        return ask(cluster_of(machine), names, identity_of(machine).uuid)
-    except TalosError as error:
-        return unknown(error)
 
 
 def _is_own(looked: Looked, found: Observed[_Reading]) -> bool:

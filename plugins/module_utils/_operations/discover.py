@@ -10,15 +10,16 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 from .._decide.discovery_targets import targets_of, to_verify
-from .._decide.discovery_words import PENDING_LIMIT, Discovery, World
+from .._decide.discovery_words import PENDING_LIMIT, Discovery, KubernetesHost, World
 from .._model.addresses import expand
 from .._model.dialling import dial_rules
 from .._model.errors import TalosError
 from .._model.endpoint import Endpoint
-from .._model.observed import Absent
+from .._model.observed import Absent, Observed, Present, Unknown
 from .._model.ports import Gate, Ports, Store
-from .._model.records import CLUSTER, MACHINE, Event, Listing, Record, list_at
+from .._model.records import CLUSTER, MACHINE, Event, Listing, Record, list_at, text_at
 from .._model.timing import Timing
+from .in_thread import in_thread
 from .probing import Pace, answers_of
 
 if TYPE_CHECKING:
@@ -59,14 +60,15 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     wanted = _wanted(request, records.cluster)
     rules = dial_rules(records.cluster.spec if records.cluster else None, request.allow_loopback)
     registered = () if wanted.named else _registered(records.cluster)
-    targets = targets_of(wanted, registered, records.machines.records, Absent(), rules)
+    hosts = await _hosts(ports, wanted, records.cluster)
+    targets = targets_of(wanted, registered, records.machines.records, hosts, rules)
     if not targets.probe and not targets.skipped:
         raise TalosError("InvalidInput", "There is no address to probe.",
                          "Give addresses or ranges, or list them in the cluster's spec.discovery.")
     ports.progress(f"probing {len(targets.probe)} address{'' if len(targets.probe) == 1 else 'es'}")
     pace = Pace(request.rate, request.unresolved, request.timing.connect)
     world = World(await answers_of(ports, targets.probe, pace), records.cluster, records.machines.records,
-                  records.machines.broken, records.events)
+                  records.machines.broken, records.events, hosts)
     verify = to_verify(wanted, world, rules) if wanted.register else ()
     if verify:
         world = replace(world, answers=(*world.answers, *await answers_of(ports, verify, pace)))
@@ -75,6 +77,19 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     note = " No cluster is named, so nothing is registered." if request.register and not request.cluster else ""
     looked = discovered.Looked(wanted, request.timing, targets, world, records.machines.vanished, note)
     return await discovered.conclude(looked, ports, gate)
+
+
+async def _hosts(ports: Ports, wanted: Discovery, cluster: Record | None) -> Observed[tuple[KubernetesHost, ...]]:
+    """The addresses of the Nodes of a cluster that runs; they matter only where nobody named an address."""
+    workloads = ports.workloads
+    if wanted.named or workloads is None or cluster is None or not text_at(cluster.status, "bootstrappedAt"):
+        return Absent()
+    port, name = workloads, cluster.name
+    try:
+        nodes = await in_thread(lambda: port.nodes(name))
+    except TalosError as error:
+        return Unknown(error.reason, error.message)
+    return Present(tuple(KubernetesHost(node.name, address, node.reset_at) for node in nodes for address in node.addresses), f"Kubernetes of {name}")
 
 
 def _records(request: Request, store: Store | None) -> _Records:

@@ -25,6 +25,7 @@ from .life_reads import look, static_endpoints
 from .machine_effects import Effects
 from .record_reads import MachineView, address_of, credentials_for, need_store, read_machine
 from .stored import count_as_stored
+from .whereabouts import told_while_followed
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Followed:
 
 
 async def look_by_record(ports: Ports, name: str, timing: Timing, effects: Effects, allow_loopback: bool) -> Followed:
-    """Look at the machine where it is dialled and at its static addresses, and write what following decides.
+    """Look at the machine where it is dialled, at its static addresses and where its Kubernetes Node is, and write what following decides.
 
     Raises TalosError `RecordNotFound` or `EndpointRefused`.
     """
@@ -50,7 +51,8 @@ async def look_by_record(ports: Ports, name: str, timing: Timing, effects: Effec
         raise TalosError("EndpointRefused", getattr(address, "message", ""), "Edit spec.endpoint with talos_machine.")
     credentials = credentials_for(ports, cluster, view.cluster)
     following = await look(ports, address.value, credentials, identity_of(machine), timing, machine=machine, cluster=view.cluster,
-                           insecurely=asks_insecurely(machine), static=static_endpoints(machine, address.value.port))
+                           insecurely=asks_insecurely(machine), static=static_endpoints(machine, address.value.port),
+                           told=lambda: told_while_followed(ports, machine, view.cluster))
     life = life_of(following, ports.clock.now())
     return Followed(view, life, _written(view, following, life, ports.clock.now(), effects), address.value, credentials)
 

@@ -9,6 +9,8 @@ This file imports nothing of configurations, so that `talos_stage` starts withou
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Sequence
+
 from .._decide.following import Answer, Following, Insecure, wants_etcd, wants_services
 from .._decide.same_machine import difference
 from .._model.approval import approval_state
@@ -33,19 +35,25 @@ def unknown(error: TalosError) -> Unknown:
 
 async def look(ports: Ports, endpoint: Endpoint, credentials: Observed[Credentials], identity: Identity, timing: Timing, *,
                machine: Record | None = None, cluster: Record | None = None, insecurely: bool = True,
-               static: tuple[Endpoint, ...] = ()) -> Following:
+               static: tuple[Endpoint, ...] = (), told: Callable[[], Awaitable[tuple[Endpoint, ...]]] | None = None) -> Following:
     """Everything that following looks at. The maintenance API is asked only where `insecurely` says so, at the address to
-    dial, and only when no authenticated read gave the machine itself. A machine that is not approved is not dialled at all."""
+    dial, and only when no authenticated read gave the machine itself. `told` is asked where else it may be when it was not found.
+    A machine that is not approved is not dialled at all."""
     if machine is not None and approval_state(machine) != "approved":
         return Following(identity, Absent("not asked"), Absent("not asked"), machine, cluster, timing=timing)
     answer = await _authenticated(ports, endpoint, credentials)
     own = isinstance(answer, Present) and not (identity != Identity() and difference(identity, answer.value.identity))
     elsewhere: list[tuple[str, Observed[Answer]]] = []
-    if not own:
-        for address in static:
+
+    async def search(addresses: Sequence[Endpoint]) -> bool:
+        for address in addresses:
             if address != endpoint:
                 elsewhere.append((str(address), await _authenticated(ports, address, credentials)))
-                own = own or (isinstance(found := elsewhere[-1][1], Present) and not difference(identity, found.value.identity))
+        return any(isinstance(found, Present) and not difference(identity, found.value.identity) for dummy, found in elsewhere)
+
+    own = own or await search(static)
+    if not own and told is not None:
+        own = await search([address for address in await told() if address not in static])
     insecure: Observed[Insecure] = Absent("not asked")
     if isinstance(answer, Unknown) and answer.reason in _NOBODY:
         insecure = answer

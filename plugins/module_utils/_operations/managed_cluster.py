@@ -11,17 +11,13 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from .._machineconfig.client_certificate import issue_client
-from .._machineconfig.credential_files import KUBECONFIG, CredentialFile
-from .._machineconfig.problem import ConfigProblem
 from .._model.errors import TalosError
 from .._model.observations import NodePlace
 from .._model.observed import Observed
 from .._model.ports import Clock, Store
 from .._model.records import CLUSTER, text_at
-from .rendering import bundle_of
 
-if TYPE_CHECKING:  # the client takes a third of a second to import: only a run that has to ask pays it
+if TYPE_CHECKING:  # the client takes a third of a second to import, and the bundle nearly as long: only a run that has to ask pays it
     from .._kube.api import Api
 
 #: Seconds for a connection and for an answer: a look-up that does not come in time is unknown, and a stop does not wait for more.
@@ -83,6 +79,11 @@ class ManagedClusters:
         return api
 
     def _kubeconfig(self, cluster: str, now: float) -> str:
+        from .._machineconfig.client_certificate import issue_client
+        from .._machineconfig.credential_files import KUBECONFIG, CredentialFile
+        from .._machineconfig.problem import ConfigProblem
+        from .rendering import bundle_of
+
         record = self._store.get(CLUSTER, cluster)
         server = text_at(record.spec, "endpoint") if record is not None else ""
         if record is None or not server:

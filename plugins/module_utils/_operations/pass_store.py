@@ -17,7 +17,7 @@ from .._model.approval import approval_state, was_sent
 from .._model.errors import TalosError
 from .._model.machine import cluster_of, dial_endpoint
 from .._model.observations import Endpoint
-from .._model.ports import Leases, Store
+from .._model.ports import Leases, RecentListings, Store
 from .._model.records import MACHINE, Event, JsonMap, Listing, Record, Ref
 
 
@@ -26,6 +26,7 @@ class PassStore:
 
     def __init__(self, inner: Store) -> None:
         self._inner = inner
+        self._recent = inner.recent if isinstance(inner, RecentListings) else inner.list
         self._listed: dict[str, Listing] = {}
         self._shared: dict[Ref, Record | None] = {}
         self._machines: dict[str, Record] = {}
@@ -66,7 +67,7 @@ class PassStore:
     def list(self, kind: str) -> Listing:
         """The listing of this pass, with what this run wrote since."""
         if kind not in self._listed:
-            self._listed[kind] = self._inner.list(kind)
+            self._listed[kind] = self._recent(kind)
             if kind == MACHINE:
                 self._machines = {record.name: record for record in self._listed[kind].records}
                 self._forget()

@@ -93,7 +93,7 @@ def _refuse_twice(entries: Sequence[Entry]) -> None:
     """Raises TalosError `InvalidInput` for nobody, or an address that is named twice."""
     endpoints = [entry.endpoint for entry in entries]
     if not entries:
-        raise TalosError("InvalidInput", "It is not said which machine is reclaimed.", "Set address, machines, or order.")
+        raise TalosError("InvalidInput", "It is not said which machine is reclaimed.", "Set address, nodes, or order.")
     for endpoint in endpoints:
         if endpoints.count(endpoint) > 1:
             raise TalosError("InvalidInput", f"{endpoint} is named twice.", "Name each machine once.")
@@ -131,12 +131,12 @@ def _outcome(request: Request, ports: Ports, plan: Plan, seen: Sequence[Reclaimi
             refusals.append(refusal)
         told.append(message if len(seen) == 1 else f"{one.target}: {message}")
     error = next((went.error for went in done.went.values() if went.error is not None), None)
+    refused = tuple(str(refusal.target) for refusal in refusals)
     silent = tuple(str(refusal.target) for refusal in refusals if refusal.reason == "NodeUnreachable")
     waits = tuple(dict.fromkeys(f"{wait.target}: {wait.what}" for wait in (*plan.waits, *(wait for step in plan.steps for wait in step.waits_for))))
     return Outcome(
         plan=plan, executed=done.executed(), machines=tuple(rows), events=done.events(), refused=bool(refusals),
-        reason=refusals[0].reason if refusals else "", message=" ".join(told), blocked=tuple(str(refusal.target) for refusal in refusals
-                                                                                           if str(refusal.target) not in silent),
+        reason=refusals[0].reason if refusals else "", message=" ".join(told), blocked=tuple(name for name in refused if name not in silent),
         unreachable=silent, waiting_for=waits if ports.check else (),
         failure=replace(error.failure, step=plan.steps[0].id if plan.steps else "") if error is not None else None,
         extra={"inspections": pages, "registered": registered})

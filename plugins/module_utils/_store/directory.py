@@ -25,9 +25,10 @@ from .._model.record_uid import record_uid, spec_hash
 from .._model.records import MACHINE, Broken, Event, JsonMap, Listing, Record, Ref
 from .._model.schema import SCHEMAS
 from .._model.schema_rules import Context
+from .._model.store_place import StorePlace
 from . import bundle, event_log, files, record_file, state_file
 from .files import WriterLock
-from .layout import Layout, note_to_git, refuse_moved
+from .layout import Layout, mark, note_to_git, read_place, write_place
 from .record_file import RecordFile
 from .state_file import RecordState, StateBroken
 from .written import as_status, checked, context_of, record_changed, refuse_lost_status, refuse_tracked
@@ -53,6 +54,21 @@ class DirectoryStore:
         self._parsed: dict[Ref, RecordFile] = {}
         self._loaded: dict[Ref, tuple[files.Signature | None, Record | None]] = {}
         self._swept = False
+
+    #: Whether this is who moves the records: it may write where others are refused.
+    copying = False
+
+    def place(self) -> StorePlace:
+        """Its id, and whether its records are moving."""
+        return read_place(self.layout)
+
+    def set_place(self, place: StorePlace) -> StorePlace:
+        """Say in the tree whether its records are moving."""
+        with self.writing():
+            if not read_place(self.layout).id:
+                mark(self.layout, os.urandom)
+            write_place(self.layout, place)
+        return read_place(self.layout)
 
     @property
     def description(self) -> str:
@@ -177,7 +193,8 @@ class DirectoryStore:
         """Hold the writers' lock, in a store that has not moved away."""
         files.make_folder(self.layout.state)
         with self._lock.held():
-            refuse_moved(self.layout)
+            if not self.copying:
+                read_place(self.layout).refuse(f"directory {self.layout.tree}")
             note_to_git(self.layout)
             if not self._swept:
                 for folder in (self.layout.tree, self.layout.state):

@@ -27,9 +27,10 @@ from pathlib import Path
 
 from .._model.errors import TalosError
 from .._model.plain_files import NotJson, read_json
-from .._model.records import CLUSTER, MACHINE, Json
+from .._model.records import CLUSTER, MACHINE, Json, text_at
 from .._model.schema import SCHEMAS
 from .._model.schema_formats import is_dns_1123
+from .._model.store_place import StorePlace
 from . import files
 
 MARKER = ".ichor-store"
@@ -138,13 +139,20 @@ def note_to_git(layout: Layout) -> None:
         files.write_atomically(note, b"*\n")
 
 
-def refuse_moved(layout: Layout) -> None:
-    """Refuse to write to a store whose records are being moved, or were moved, elsewhere. Raises TalosError."""
+_NOTES = {"movedTo": "moved_to", "movedToId": "moved_to_id", "filledFrom": "filled_from", "filledFromId": "filled_from_id"}
+
+
+def read_place(layout: Layout) -> StorePlace:
+    """What the tree's marker says. Raises TalosError where it cannot be read."""
     data = files.read_bytes(layout.marker)
     try:
         found = read_json(data) if data else None
     except NotJson:
-        return
-    moved = found.get("movedTo") if isinstance(found, dict) else None
-    if moved:
-        raise TalosError("StoreMoved", f"The records of {layout.tree} were moved to {moved}.", "Use that store; this one is kept only to look at.")
+        return StorePlace()
+    return StorePlace(text_at(found, "id"), **{field: text_at(found, key) for key, field in _NOTES.items()}) if isinstance(found, dict) else StorePlace()
+
+
+def write_place(layout: Layout, place: StorePlace) -> None:
+    """Say it in the tree's marker, whose id stays. The writers' lock is held by the caller. Raises TalosError."""
+    notes: dict[str, Json] = {key: str(getattr(place, field)) for key, field in _NOTES.items() if getattr(place, field)}
+    files.write_atomically(layout.marker, marker_text(read_id(layout.marker), **notes))

@@ -25,7 +25,8 @@ MODULES = sorted((ROOT / "plugins" / "modules").glob("*.py"))
 COMMON = yaml.safe_load(Path(__file__).with_name("common_returns.yml").read_text(encoding="utf-8"))
 #: Names that sound like secrets; whoever adds one says by hand which it is.
 SOUNDS_SECRET = re.compile(r"(?i)config|bundle|pass|secret|token|key|cred")
-PUBLIC = frozenset({"pull_secrets", "passes", "talosconfig", "config_file", "bundle_file", "kubeconfig", "secrets_ref", "config_sha256", "config_dir", "bundle"})
+PUBLIC = frozenset({"pull_secrets", "passes", "talosconfig", "config_file", "bundle_file", "kubeconfig", "secrets_ref", "config_sha256",
+                    "config_dir", "bundle"})
 
 
 def load(path: Path) -> ModuleType:

@@ -290,6 +290,16 @@ def test_a_result_is_cut_to_size_and_says_so(large: dict[str, object]) -> None:
     assert {"changed", "reason", "plan_id", "failed"} & cut.keys() >= {"changed", "reason", "plan_id"}
 
 
+def test_of_a_large_result_every_machine_stays_with_stage_and_reason() -> None:
+    machines = [{"name": f"m{number}", "stage": "running", "reason": "NodeUnreachable", "message": "x" * 2000} for number in range(400)]
+    records = [{"metadata": {"name": f"m{number}"}, "status": {"text": "y" * 3000}} for number in range(400)]
+    cut = fitted({"msg": "", "machines": machines, "records": records, "blocked": [], "refusals": [{"message": "z" * 300}] * 400})  # type: ignore[dict-item]
+    assert len(json.dumps(cut)) <= LARGEST_RESULT and cut["truncated"] is True
+    rows = cut["machines"]
+    assert isinstance(rows, list) and [(row["name"], row["stage"], row["reason"]) for row in rows] == [  # type: ignore[index,call-overload]
+        (f"m{number}", "running", "NodeUnreachable") for number in range(400)]
+
+
 def test_a_small_result_is_left_alone() -> None:
     values = of_outcome(Outcome(), [], check=False, fail_on=()).values
     assert fitted(values) == values

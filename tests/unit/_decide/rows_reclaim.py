@@ -86,7 +86,7 @@ CASES: tuple[Case, ...] = (
     _allowed("plane-of-two", lambda: c.plane(2), "one-left"),
     _allowed("learner", lambda: c.plane(2, learners=(1,)), says=("1 voter stays",)),
     _allowed("volumes-apart", _apart, says=("wipes STATE, EPHEMERAL, ETCD, CRI, KUBELET, LOG", "u-data on /dev/sda9")),
-    _allowed("two-disks", _two_disks, "two-disks", says=("STATE on /dev/sda3 and /dev/sdb1",)),
+    _allowed("two-disks", _two_disks, "two-disks", says=("STATE on /dev/sda3 and /dev/sdb1", "/dev/sdb (4000 GB")),
     _allowed("not-listed", lambda: replace(c.worker(), listed=False), "not-in-discovery", says=("Add the address there",)),
     _allowed("host-name-hangs", lambda: c.looking(c.worker(), hostname=c.LATE), "unchecked", says=("host name: it did not answer within 20 s",)),
     _allowed("version-hangs", lambda: c.looking(c.worker(), version=c.LATE), "unchecked", says=("Talos version: it did not answer",)),

@@ -13,6 +13,8 @@ LAB = "tests/unit/_operations/test_converge_against_lab.py"
 GATES = "tests/unit/_decide/test_convergence_gates.py"
 LOCKED = "tests/unit/_operations/test_converge_locked.py"
 KILLED = "tests/unit/_operations/test_converge_killed.py"
+STAGE = "tests/unit/_operations/test_stage.py"
+PLAYED = "tests/scenarios/test_moved_nodes.py"
 DRAIN = "tests/unit/_operations/test_converge_drained.py"
 PODS = "tests/unit/_decide/test_drain.py"
 MOVED = "tests/unit/_decide/test_moved_node.py"
@@ -24,18 +26,23 @@ def _s(section: int, quote: str, *shown: str) -> Sentence:
 
 SENTENCES: tuple[Sentence, ...] = (
     _s(10, "When a machine that was sent a configuration (a lease may change during the install) cannot be read and has `spec.hostname`, the Kubernetes Node "
-       "of that name says where it is now (InternalIP);", f"{MOVED}::test_who_is_looked_for", f"{MOVED}::test_where_a_node_says_that_it_is"),
+       "of that name says where it is now (InternalIP);", f"{MOVED}::test_who_is_looked_for", f"{MOVED}::test_where_a_node_says_that_it_is",
+       f"{STAGE}::test_a_lease_that_changed_during_the_install_is_followed_to_where_its_node_is", f"{STAGE}::test_a_node_that_is_not_its_own_is_not_followed",
+       f"{PLAYED}::test_a_machine_that_moved_is_ready_at_its_new_address"),
     _s(10, "if that differs it is dialled there in the same round, with authentication only, and becomes `observedEndpoint` once this machine's UUID was "
        "read there:", f"{ROUNDS}::test_a_node_that_moved_is_found_where_its_kubernetes_node_says_and_by_its_uuid_alone"),
     _s(10, "an insecure probe goes to `spec.endpoint` or to an address where this UUID was once read with authentication, never to one that only a Node told.",
        f"{ROUNDS}::test_an_address_that_only_kubernetes_tells_is_named_and_not_believed"),
     _s(10, "Authenticated reads check that the node is the machine (UUID): another one answering is `EndpointIdentityMismatch`.",
        "11/other-machine-answers", "11/another-network-card", "11/known-by-its-serial",
-       f"{ROUNDS}::test_another_machine_at_the_address_is_told_and_nothing_is_sent"),
+       f"{ROUNDS}::test_another_machine_at_the_address_is_told_and_nothing_is_sent",
+       f"{PLAYED}::test_another_machine_takes_the_old_address"),
     _s(10, "A converged machine's address changes only so, through what its authenticated reads report, or by an edited `spec.endpoint`.",
        f"{ROUNDS}::test_a_static_address_of_the_spec_is_where_it_is_found_when_the_lease_is_gone"),
     _s(10, "When all control planes moved at once the endpoints have to be edited, and the message says so.",
-       f"{GATES}::test_another_machine_at_the_address_is_told_with_what_to_edit"),
+       f"{GATES}::test_another_machine_at_the_address_is_told_with_what_to_edit",
+       f"{GATES}::test_when_all_control_planes_moved_at_once_the_message_says_what_to_edit",
+       f"{PLAYED}::test_all_control_planes_moved_at_once"),
     _s(10, "Failing is unknown, never absent.", f"{MOVED}::test_a_kubernetes_that_cannot_be_asked_tells_nothing"),
     _s(11, "Re-read every two minutes.", f"{ROUNDS}::test_a_machine_that_runs_what_the_records_say_is_converged"),
     _s(11, "The first failed read sets `NodeReachable=False`; within 60 s of it `Ready=False/CurrentConfigUnavailable`; after that `NodeUnreachable`,",
@@ -43,6 +50,8 @@ SENTENCES: tuple[Sentence, ...] = (
        f"{ROUNDS}::test_a_node_off_for_ever_is_unreachable_after_the_grace_and_back_at_the_first_read"),
     _s(11, "naming the endpoint, the last error and, where the Kubernetes Node (matched by hostname, node name or systemUUID) shows another\nInternalIP, "
        '"spec.endpoint may need updating to ip:port".', "11/silent-and-moved",
+       f"{ROUNDS}::test_a_machine_without_a_host_name_is_hinted_at_by_its_system_uuid_and_not_dialled",
+       f"{MOVED}::test_a_machine_without_a_name_is_looked_for_by_its_uuid", f"{PLAYED}::test_without_a_host_name_there_is_a_hint",
        f"{GATES}::test_a_silent_node_is_named_with_endpoint_error_and_where_kubernetes_has_it"),
     _s(11, "The first good read removes it.", f"{LAB}::test_a_node_that_is_off_is_named_and_the_first_read_of_it_back_is_enough"),
     _s(11, "A good machine is `Ready=True/Converged`.", "11/in-step", "11/in-step-and-held", "11/in-step-and-not-ready",

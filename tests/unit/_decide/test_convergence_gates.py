@@ -165,6 +165,25 @@ def test_a_reboot_is_announced_to_come_without_a_drain(allowed: bool, rules: lis
     assert isinstance(found, Found) and [warning.rule for warning in found.warnings] == rules
 
 
+def silent_planes(*reachable: bool) -> Converging:
+    """A control plane that is silent for long, beside others that answer or do not."""
+    seen = silent(600.0, role="controlplane")
+    others = tuple(
+        w.machine_record(f"cp{number}", number, "controlplane", status={**case.JOINED, **({} if one else case.condition("NodeReachable", "False", 600.0))})
+        for number, one in enumerate(reachable, 2))
+    return replace(seen, siblings=(seen.machine, *others))
+
+
+@pytest.mark.parametrize(("seen", "says"), [
+    (silent_planes(False, False), True), (silent_planes(False, True), False), (silent_planes(), True),
+    (replace(silent_planes(False, False), told="10.0.0.9:50000"), False), (silent(600.0), False),
+], ids=["all-silent", "one-answers", "the-only-one", "kubernetes-tells", "a-worker"])
+def test_when_all_control_planes_moved_at_once_the_message_says_what_to_edit(seen: Converging, says: bool) -> None:
+    found = decide(seen, case.NOW)
+    assert isinstance(found, Found) and found.reason == "NodeUnreachable"
+    assert ("edit spec.endpoint of each with talos_machine" in found.message) is says
+
+
 TIGHT = Budget("web", "web", (Requirement("app", "In", ("web",)),), 0)
 
 

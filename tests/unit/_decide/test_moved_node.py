@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import pytest
 
-from ansible_collections.ichor.talos.plugins.module_utils._decide.moved_node import may_be_dialled, names_of, told_at
+from ansible_collections.ichor.talos.plugins.module_utils._decide.moved_node import is_looked_for, may_be_dialled, names_of, told_at
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import NodePlace
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Present, Unknown
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import Record
@@ -35,6 +35,10 @@ def told(record: Record, *addresses: str, uuid: str = "") -> list[str]:
 ], ids=["sent-and-named", "also-by-its-node-name", "by-its-node-name-alone", "nameless", "never-sent", "rejected"])
 def test_who_is_looked_for(record: Record, names: tuple[str, ...]) -> None:
     assert names_of(record) == names
+
+
+def test_a_machine_without_a_name_is_looked_for_by_its_uuid() -> None:
+    assert is_looked_for(machine(hostname=None)) and not is_looked_for(machine({})) and not is_looked_for(machine(approvalState="rejected"))
 
 
 def test_where_a_node_says_that_it_is() -> None:

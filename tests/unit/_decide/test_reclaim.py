@@ -123,7 +123,8 @@ def observed(number: int, count: int, learners: frozenset[int], silent: frozense
     members = Present(tuple(c.member(one, one in learners) for one in range(1, count + 1))) if quorum else Unknown("TimedOut", "no answer")
     look = Inspection(
         Present(w.identity(number)), Present(Owner("id-of-old", "old", "", "controlplane")), hostname=Present(f"cp{number}"), boot_id=Present("boot"),
-        partitions=Present(c.SYSTEM), services=Present((ServiceState("etcd", "Finished" if number in stopped else "Running"),)), etcd=says(number),  # type: ignore[arg-type]
+        partitions=Present(c.SYSTEM), services=Present((ServiceState("etcd", "Finished" if number in stopped else "Running"),)),
+        etcd=says(number),  # type: ignore[arg-type]
         members=members, others=tuple((c.hex_of(one), says(one)) for one in range(1, count + 1) if one != number) if quorum else ())  # type: ignore[misc]
     base = c.worker()
     return replace(base, wish=replace(base.wish, address=f"10.0.0.{number}", confirm=w.uuid(number), force_ungraceful=force), node=Present(look),

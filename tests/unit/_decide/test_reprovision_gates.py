@@ -72,7 +72,8 @@ def test_a_gate_that_provisioning_gains_holds_here_too(monkeypatch: pytest.Monke
     assert kept == [one for one in here if one in kept]
     gone = {gate.id for gate in provisioning.GATES} - set(kept)
     assert gone == {"9/5-record-twin", "9/5-same-address", "9/4-converged", "9/6-pin", "9/6-pin-missing", "9/6-no-pin", "9/7-disk", "9/8-hold-apply",
-                    "9/8-hostname", "9/8-hostname-record", "12/send-state-present", "12/send-labels-unclear", "12/send-stale-member"}
+                    "9/8-hostname", "9/8-hostname-record", "12/send-state-present", "12/send-labels-unclear", "12/send-stale-member",
+                    "15/held"}
 
 
 def test_etcd_is_asked_only_for_a_wiped_control_plane_with_others() -> None:

@@ -75,4 +75,5 @@ def test_each_object_has_a_file_of_its_own():
     assert len({file_of(one) for one in made}) == len(made) and made[0]["kind"] == "Namespace" and made[-1]["kind"] == "Deployment"
     settings = RunnerSettings("i", "other", 3, ("pull",), {}, {"limits": {"memory": "2Gi"}}, {"node": "x"})
     pod = deployment(settings)["spec"]["template"]["spec"]
-    assert (pod["imagePullSecrets"], pod["nodeSelector"], pod["containers"][0]["resources"]) == ([{"name": "pull"}], {"node": "x"}, {"limits": {"memory": "2Gi"}})
+    assert (pod["imagePullSecrets"], pod["nodeSelector"], pod["containers"][0]["resources"]) == (
+        [{"name": "pull"}], {"node": "x"}, {"limits": {"memory": "2Gi"}})

@@ -21,6 +21,8 @@ JOINED: dict[str, Json] = {"appliedConfigHash": "aa", "configStoredAt": "2026-01
                            "conditions": [{"type": "Ready", "status": "True", "reason": "Converged", "message": ""}]}
 BLOCKED: dict[str, Json] = {**JOINED, "stage": "maintenance", "conditions": [
     {"type": "Provisioned", "status": "False", "reason": "ReprovisionBlocked", "message": "etcd cannot be read."}]}
+HELD: dict[str, Json] = {"stage": "running", "conditions": [
+    {"type": "Ready", "status": "False", "reason": "AdoptionHeld", "message": "It waits for its release."}]}
 SILENT = NodeNow(Unknown("TimedOut", "no answer within 20 s"))
 
 #: By the name of the row, in the order of the table: a machine, what its node says now, and a part of what is told.
@@ -31,6 +33,7 @@ CASES: dict[str, tuple[Record, NodeNow, str]] = {
     "_lost": (replace(machine(1, "approved"), status={}), NodeNow(), "its status was lost"),
     "_other": (machine(1, "approved", status=JOINED), NodeNow(Present(facts("10.0.0.1", identity(2)))), "Another machine answers"),
     "_held": (machine(1, "approved", annotations={HOLD_APPLY: "true"}), NodeNow(), "It is held"),
+    "_adopted": (machine(1, "approved", status=HELD), NodeNow(), "It was adopted and is held."),
     "_never_sent": (machine(1, "approved"), NodeNow(), "was sent nothing yet"),
     "_joining": (machine(1, "approved", status=SENT), NodeNow(), "on its way (installing)"),
     "_fell_back": (machine(1, "approved", status=BLOCKED), SILENT, "was in maintenance mode"),

@@ -195,6 +195,7 @@ def pending(world: World) -> tuple[str, ...]:
 def order(world: World, number: int = 4, name: str = "take", **spec: object) -> Record:
     """A MachineReclaim for that machine."""
     values: dict[str, object] = {"address": f"10.0.0.{number}", "clusterRef": "prod", "confirmUUID": w.uuid(number), "notAfter": UNTIL, **spec}
-    record = Record(RECLAIM, name, values, uid=record_uid(RECLAIM, name, values), generation=1, resource_version="1", status_version="1")  # type: ignore[arg-type]
+    uid = record_uid(RECLAIM, name, values)  # type: ignore[arg-type]
+    record = Record(RECLAIM, name, values, uid=uid, generation=1, resource_version="1", status_version="1")  # type: ignore[arg-type]
     world.store.put(record)
     return record

@@ -15,7 +15,7 @@ import pytest
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.bring import bring
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import Failure, TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Endpoint, NodePlace
-from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Present
+from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Present
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import HOLD_APPLY, MACHINE
 from ansible_collections.ichor.talos.plugins.module_utils._operations.rendering import Renderer
 from ansible_collections.ichor.talos.tests.unit._operations import world as w
@@ -248,6 +248,15 @@ def test_an_address_that_only_kubernetes_tells_is_named_and_not_believed(world: 
     found = world.look("w1")
     assert found.silent and "spec.endpoint may need updating to 10.0.0.2:50000" in found.row.message
     assert "observedEndpoint" not in world.machine("w1").status
+
+
+def test_a_machine_without_a_host_name_is_hinted_at_by_its_system_uuid_and_not_dialled(world: World) -> None:
+    world.joined("w1", 1, hostname=None)
+    world.nodes[Endpoint("10.0.0.77")] = world.nodes.pop(Endpoint("10.0.0.1"))
+    world.whereabouts = lambda cluster, names, uuid: Present(NodePlace("talos-abc", ("10.0.0.77",), uuid.upper())) if not names else Absent()
+    found = world.look("w1")
+    assert found.silent and "spec.endpoint may need updating to 10.0.0.77:50000" in found.row.message
+    assert not any("10.0.0.77" in call for call in world.calls)
 
 
 def test_a_change_that_the_node_takes_only_with_a_reboot_after_all_is_staged_at_the_next_look(world: World) -> None:

@@ -16,6 +16,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.outcome import 
 from ansible_collections.ichor.talos.plugins.module_utils._model.ports import Ports
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import CLUSTER, MACHINE, Ref
 from ansible_collections.ichor.talos.plugins.module_utils._operations.discover import Request, run
+from tests.unit._operations.kubernetes_world import Kubernetes
 from tests.unit.machine_world import Clock, Gate, Node, Nodes, Store, cluster, facts, fingerprint, identity, machine, ports, uuid_of
 
 
@@ -236,3 +237,35 @@ class _Broken(Node):
         if self.count > 1:
             raise TalosError("ConnectionLost", "The connection broke.", "Look at the node.")
         return super().handshake()
+
+
+def running_cluster() -> Store:
+    return Store(replace(cluster(), status={"bootstrappedAt": "2023-11-01T00:00:00Z"}))
+
+
+def nodes_of_kubernetes(marked: str = "") -> Kubernetes:
+    """The Nodes n1 at 10.0.0.1 and n2 at 10.9.9.9, outside of every range."""
+    kubernetes = Kubernetes(lambda what: None)
+    for name, address in (("n1", "10.0.0.1"), ("n2", "10.9.9.9")):
+        kubernetes.add(name)
+        kubernetes.known[name] = replace(kubernetes.known[name], addresses=(address,), reset_at="2023-11-14T00:00:00Z" if name == marked else "")
+    return kubernetes
+
+
+@pytest.mark.parametrize("marked, made", [("", []), ("n1", ["10.0.0.1"]), ("n2", ["10.9.9.9"])])
+def test_the_host_of_a_node_is_probed_only_where_this_product_reset_it(marked: str, made: list[str]) -> None:
+    nodes = Nodes(Node(facts("10.0.0.1", identity(1))), Node(facts("10.9.9.9", identity(2))))
+    given = replace(ports(nodes, running_cluster()), workloads=nodes_of_kubernetes(marked))
+    outcome = discover(given)
+    assert [step.target.address.rpartition(":")[0] for step in outcome.plan.steps] == made
+    skipped = [entry["rule"] for entry in outcome.extra["not_probed"]]  # type: ignore[union-attr, index, call-overload]
+    assert skipped == ([] if marked == "n1" else ["6/node-host"])
+
+
+def test_kubernetes_is_asked_only_of_a_cluster_that_runs_and_not_about_named_addresses() -> None:
+    kubernetes = nodes_of_kubernetes()
+    kubernetes.away = True
+    node = Node(facts("10.0.0.1", identity(1)))
+    for store, options in ((running_cluster(), {}), (Store(cluster()), {}), (running_cluster(), {"addresses": ("10.0.0.1",)})):
+        outcome = discover(replace(ports(Nodes(node), store), workloads=kubernetes), **options)
+        assert len(outcome.plan.steps) == 1, "what cannot be asked keeps nobody from being found"

@@ -12,9 +12,14 @@ import pytest
 from dataclasses import replace
 
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
-from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Endpoint
-from ansible_collections.ichor.talos.plugins.module_utils._model.outcome import Outcome
+from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Endpoint, NodePlace
+from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Present
+from ansible_collections.ichor.talos.plugins.module_utils._model.outcome import MachineRow, Outcome
 from ansible_collections.ichor.talos.plugins.module_utils._model.ports import no_credentials
+from ansible_collections.ichor.talos.plugins.module_utils._model.timing import Timing
+from ansible_collections.ichor.talos.plugins.module_utils._operations import follow_round
+from ansible_collections.ichor.talos.plugins.module_utils._operations.machine_effects import Effects
+from ansible_collections.ichor.talos.plugins.module_utils._operations.provisioning_reads import Surroundings
 from ansible_collections.ichor.talos.plugins.module_utils._operations.stage import Request, run
 from ansible_collections.ichor.talos.tests.unit._operations import world as w
 
@@ -130,6 +135,30 @@ def test_the_machine_is_found_again_at_its_static_address() -> None:
     assert "maintenance 10.0.0.50:50000" not in world.trace
     look(world, "m1")
     assert world.trace[-3].endswith("10.0.0.50:50000") or "authenticated 10.0.0.50:50000" in world.trace[-4:]
+
+
+def moved_in_the_install(place: NodePlace, bootstrapped: bool = True) -> tuple[w.World, MachineRow]:
+    """A machine whose lease changed while it was installed, and one look of the controller at it."""
+    world, node = stored()
+    world.nodes = {Endpoint("10.0.0.77"): node}
+    runs(node)
+    world.store.put(w.cluster_record(status={"bootstrappedAt": "2023-11-01T00:00:00Z"} if bootstrapped else {}))
+    ports = replace(world.ports(), whereabouts=lambda cluster, names, uuid: Present(place))
+    return world, asyncio.run(follow_round.look(Surroundings(ports, Timing()), "m1", Effects(ports))).row
+
+
+def test_a_lease_that_changed_during_the_install_is_followed_to_where_its_node_is() -> None:
+    world, row = moved_in_the_install(NodePlace("m1", ("10.0.0.77",), w.uuid(1).upper()))
+    assert row.reason == "NodeJoined" and world.machine("m1").status["observedEndpoint"] == "10.0.0.77:50000"
+    assert "maintenance 10.0.0.77:50000" not in world.trace
+
+
+@pytest.mark.parametrize(("place", "bootstrapped"), [
+    (NodePlace("other", ("10.0.0.77",)), True), (NodePlace("m1", ("10.0.0.77",), w.uuid(9)), True), (NodePlace("m1", ("10.0.0.77",)), False)],
+    ids=["another-name", "another-board", "no-cluster-yet"])
+def test_a_node_that_is_not_its_own_is_not_followed(place: NodePlace, bootstrapped: bool) -> None:
+    world, row = moved_in_the_install(place, bootstrapped)
+    assert row.reason == "NodeRebooting" and not any("10.0.0.77" in what for what in world.trace)
 
 
 def test_a_left_over_sending_becomes_stored_by_a_good_read_and_not_otherwise() -> None:

@@ -376,6 +376,8 @@ class Store:
         return tuple(self.written)
 
     def __getattr__(self, name: str) -> object:
+        if name == "recent":  # a store of its own kind has it, and is asked for it
+            raise AttributeError(name)
         raise AssertionError(f"an operation of provisioning never calls Store.{name}")
 
 
@@ -454,8 +456,8 @@ def config(role: str = "worker", hostname: str = "", disk: str = "/dev/sda", ext
 def machine_record(name: str, number: int, role: str = "worker", *, status: Mapping[str, object] | None = None, **spec: object) -> Record:
     """An approved machine with a pin, at 10.0.0.<number>."""
     values: dict[str, object] = {
-        "clusterRef": "prod", "identity": {"uuid": uuid(number), "serial": f"SER-{number}", "macs": [f"00:1c:42:00:00:{number:02x}"]},
-        "endpoint": f"10.0.0.{number}:50000", "approvalState": "approved", "approvedBy": "anna", "approvedVia": "anna",
+        "clusterRef": "prod", "identity": {"uuid": uuid(number), "serial": f"SER-{number}", "macs": [f"00:1c:42:00:{number >> 8:02x}:{number & 255:02x}"]},
+        "endpoint": f"10.0.{number >> 8}.{number & 255}:50000", "approvalState": "approved", "approvedBy": "anna", "approvedVia": "anna",
         "approvedAt": "2023-11-14T00:00:00Z", "role": role, "hostname": name, "approvedDisk": {"wwid": "wwid-sda", "size": 10 ** 11},
     }
     values.update(spec)
@@ -472,17 +474,17 @@ def cluster_record(*, status: Mapping[str, object] | None = None, count: int = 3
 
 
 def uuid(number: int) -> str:
-    return f"4c4c4544-0044-4a10-8035-b4c04f3300{number:02x}"
+    return f"4c4c4544-0044-4a10-8035-b4c04f33{number:04x}"
 
 
 def identity(number: int) -> Identity:
-    return Identity(uuid(number), f"SER-{number}", (f"00:1c:42:00:00:{number:02x}",))
+    return Identity(uuid(number), f"SER-{number}", (f"00:1c:42:00:{number >> 8:02x}:{number & 255:02x}",))
 
 
 def place(world: World, name: str, number: int, role: str = "worker", *, record: bool = True, **spec: object) -> Node:
     """A node in maintenance mode at 10.0.0.<number>, and the approved record of it."""
     node = Node(name, identity(number), etcd="" if role == "worker" else "Preparing")
-    world.nodes[Endpoint(f"10.0.0.{number}")] = node
+    world.nodes[Endpoint(f"10.0.{number >> 8}.{number & 255}")] = node
     if record:
         world.store.put(machine_record(name, number, role, **spec))  # type: ignore[arg-type]
     return node

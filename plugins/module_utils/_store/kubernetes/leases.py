@@ -18,6 +18,7 @@ from ..._model.ports import Clock, LeaseView
 from ..._model.records import LEADER, Json, JsonMap, dig, text_at
 from ..._model.schema_formats import is_dns_1123
 from ..lease_watch import LeaseWatch, lock_held, lock_lost
+from . import place
 from .refusals import doing
 
 PURPOSE = "ichor.maesh.dev/purpose"
@@ -48,8 +49,9 @@ class KubernetesLeases:
         return view
 
     def acquire(self, name: str, holder: str, purpose: str, duration: float, *, stopped: bool = False) -> LeaseView:
-        """Take a free, own or expired lease. With `stopped`, the caller knows that the holder has stopped: then one renewal
+        """Take a free, own or expired lease of a store that has not moved away. With `stopped`, the caller knows that the holder has stopped: then one renewal
         interval without a change is enough. Raises `LockHeld`."""
+        place.read(self._api, self._namespace).refuse(f"namespace {self._namespace} of {self._api.host}")
         found = self._found(name)
         now = self._clock.now()
         if found is None:

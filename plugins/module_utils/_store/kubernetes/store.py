@@ -20,18 +20,19 @@ from ..._model.access_policies import MEANT_TO_STAY
 from ..._model.approval import approval_state
 from ..._model.errors import TalosError
 from ..._model.ports import Clock, Leases
-from ..._model.records import ALLOW_DELETE, MACHINE, Broken, Event, Json, JsonMap, Listing, Record, Ref, list_at, text_at
-from ..._model.schema import SCHEMAS, validate
+from ..._model.records import ALLOW_DELETE, MACHINE, Event, Json, JsonMap, Listing, Record, Ref, text_at
+from ..._model.schema import validate
 from ..._model.schema_rules import Context
+from ..._model.store_place import StorePlace
 from ..written import as_status, checked, context_of, record_changed, refuse_lost_status, refuse_tracked
-from . import bundle
+from . import bundle, place
 from .events import KubernetesEvents
 from .leases import KubernetesLeases
+from .listing import PAGE, listing_of, read_all
 from .objects import merge_patch, object_of, path_of, record_of
 from .refusals import doing
+from .watching import Watched
 
-#: Objects of one answer; an API server is not asked for a thousand machines at once.
-PAGE = 500
 #: How often a status is changed anew because something else changed the record in between.
 TRIES = 10
 _WRITING = {"fieldManager": FIELD_MANAGER, "fieldValidation": "Strict"}
@@ -47,6 +48,21 @@ class KubernetesStore:
         self._leases = leases
         self._events = KubernetesEvents(api, namespace, clock)
         self._would_be = would_be
+        #: Whether this is who moves the records: it may write where others are refused.
+        self.copying = False
+        self._watched: dict[str, Watched] = {}
+
+    def place(self) -> StorePlace:
+        """Its id, and whether its records are moving."""
+        return StorePlace() if self._would_be else place.read(self._api, self.namespace)
+
+    def set_place(self, wanted: StorePlace) -> StorePlace:
+        """Say whether its records are moving."""
+        return place.write(self._api, self.namespace, wanted)
+
+    def _refuse_moved(self) -> None:
+        if not self.copying:
+            self.place().refuse(self.description)
 
     @property
     def description(self) -> str:
@@ -64,7 +80,9 @@ class KubernetesStore:
         return self._leases
 
     def close(self) -> None:
-        """Close every connection to the API server."""
+        """End the watches, and close every connection to the API server."""
+        for watched in self._watched.values():
+            watched.stop()
         self._api.close()
 
     # Reading.
@@ -83,28 +101,27 @@ class KubernetesStore:
 
     def list(self, kind: str) -> Listing:
         """All records of a kind in the namespace, and what is broken beside them. Here nothing vanishes: what is gone was deleted."""
-        records: list[Record] = []
-        broken: list[Broken] = []
-        token = "" if not self._would_be else None
-        while token is not None:
-            query = {"limit": str(PAGE), **({"continue": token} if token else {})}
-            answer = self._asked("GET", path_of(self.namespace, kind), f"list {SCHEMAS[kind].plural}", query=query)
-            for item in list_at(answer, "items"):
-                if isinstance(item, dict):
-                    record = record_of(kind, item)
-                    problems = validate(record, writing=False)
-                    if problems:
-                        broken.append(Broken(kind, record.name, record.source, 0, " ".join(problem.message for problem in problems)))
-                    else:
-                        records.append(record)
-            token = text_at(answer, "metadata", "continue") or None
-        return Listing(tuple(sorted(records, key=lambda record: record.name)), tuple(sorted(broken, key=lambda entry: entry.name)))
+        return Listing() if self._would_be else listing_of(read_all(self._api, self.namespace, kind, PAGE)[0])
+
+    def recent(self, kind: str) -> Listing:
+        """The same as a watch has it: listed once, and at most as old as a watch lags. Not for what is decided under a lock."""
+        if self._would_be:
+            return Listing()
+        if kind not in self._watched:
+            self._watched[kind] = Watched(self._api, self.namespace, kind, lambda: PAGE)
+        return self._watched[kind].listing()
+
+    def _wrote(self, kind: str, found: JsonMap) -> JsonMap:
+        if kind in self._watched:
+            self._watched[kind].wrote(text_at(found, "metadata", "resourceVersion"))
+        return found
 
     # Writing.
 
     def create(self, record: Record) -> Record:
         """A new object, and its status with it. Raises `RecordExists`, `RecordInvalid`."""
         checked(record, None, Context())
+        self._refuse_moved()
         with doing(f"create {record.kind} {record.name}", self._api):
             try:
                 found = self._api.request("POST", path_of(self.namespace, record.kind), object_of(record, self.namespace), query=_WRITING)
@@ -113,7 +130,7 @@ class KubernetesStore:
                     raise
                 raise TalosError("RecordExists", f"{record.kind} {record.name} is there already ({self.namespace}/{record.name}).",
                                  "Choose another name, or change that record.") from None
-        made = record_of(record.kind, found)
+        made = record_of(record.kind, self._wrote(record.kind, found))
         if record.status or approval_state(record) == "approved":
             return self._write_status(made, as_status(record.status, made.uid))
         return made
@@ -121,6 +138,7 @@ class KubernetesStore:
     def update(self, record: Record, spec: JsonMap, *, annotations: Mapping[str, str] | None = None,
                labels: Mapping[str, str] | None = None, override: bool = False) -> Record:
         """Write a spec over the very one that was read. Raises `RecordChanged`, `RecordTracked`, `Immutable`, `RecordInvalid`."""
+        self._refuse_moved()
         for attempt in range(TRIES):
             found, before = self._current(record.ref)
             if before.resource_version != record.resource_version:
@@ -159,6 +177,7 @@ class KubernetesStore:
             new = as_status(status, uid)
             if new == record.status:
                 return record
+            self._refuse_moved()
             written = self._patched(found, {"status": _status_patch(found, new)}, "status")
             if written is not None:
                 return record_of(ref.kind, written)
@@ -167,6 +186,7 @@ class KubernetesStore:
     def delete(self, record: Record) -> None:
         """Remove the record that was read; its status goes with it. Who calls this means it, and the record says so first: else an API
         server with the policies refuses."""
+        self._refuse_moved()
         found, now = self._current(record.ref)
         if now.resource_version != record.resource_version or now.uid != record.uid:
             raise record_changed(now)
@@ -200,7 +220,8 @@ class KubernetesStore:
         body: dict[str, Json] = {**patch, "metadata": {**metadata, **version} if isinstance(metadata, dict) else version}
         with doing(f"change {'the status of ' if part else ''}{kind} {name}", self._api):
             try:
-                return self._api.request("PATCH", path_of(self.namespace, kind, name, part), body, query=_WRITING, content_type=MERGE_PATCH)
+                return self._wrote(kind, self._api.request("PATCH", path_of(self.namespace, kind, name, part), body, query=_WRITING,
+                                                           content_type=MERGE_PATCH))
             except ApiRefused as refused:
                 if refused.status != 409:
                     raise
@@ -217,6 +238,7 @@ class KubernetesStore:
 
     def record_event(self, event: Event) -> None:
         """Write an Event, or count the same one up."""
+        self._refuse_moved()
         self._events.record(event)
 
     def events(self, ref: Ref | None = None) -> tuple[Event, ...]:
@@ -233,6 +255,7 @@ class KubernetesStore:
 
     def write_bundle(self, name: str, data: bytes, *, replace: bool = False) -> None:
         """Put a bundle into the Secret of that name. Raises `RecordExists`."""
+        self._refuse_moved()
         bundle.write(self._api, self.namespace, name, data, replace=replace)
 
 

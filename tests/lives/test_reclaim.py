@@ -1,0 +1,268 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Machines of other clusters that answer badly, have odd disks, or are reclaimed by runs that are killed or race (design section 16).
+
+By module processes and with the lab's own etcd; with real members it is in tests/scenarios/test_reclaim.py.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from tests.crash.boundaries import Boundary, read_trace
+from tests.lab.control import Lab
+from tests.lives.running_cluster import LONGEST, QUICK, writes
+from tests.nursery.client import Ended, Nursery
+from tests.scenarios.foreign_cluster import Foreign
+from tests.scenarios.playing import network_of, wait_for
+
+NETWORK = network_of(__name__)
+KILLS = int(os.environ.get("ICHOR_TEST_KILLS", "4"))
+RESET = "Reset"
+TIMING = {**QUICK, "call": 20.0, "discovery_after_reset": 0.5, "lock_wait": 60.0}
+
+
+class Place:
+    """A store with the cluster prod, and foreign clusters beside it."""
+
+    def __init__(self, lab: Lab, nursery: Nursery, folder: Path) -> None:
+        self.lab, self.nursery, self.folder, self.store = lab, nursery, folder, folder / "ichor"
+        self._next = 1
+        for module, given in (("talos_cluster", {
+                "name": "prod", "endpoint": f"https://{NETWORK}.250:6443", "talos_version": "v1.13.9", "kubernetes_version": "v1.35.0", "bundle": "prod",
+                "control_planes": 1, "discovery": {"ranges": [f"{NETWORK}.1-200"]}}), ("talos_secrets", {"cluster": "prod"})):
+            assert not nursery.run(module, store_path=str(self.store), **given).result.get("failed")
+
+    def foreign(self, name: str, planes: int = 1, workers: int = 1, **more: Any) -> Foreign:
+        first, self._next = self._next, self._next + planes + workers
+        made = Foreign(self.lab, name, NETWORK, planes, workers, first, **more).create()
+        for host in made.numbers:
+            self.lab.wait(node=host, stage="ready", seconds=60)
+        return made
+
+    def given(self, foreign: Foreign, host: str, **more: Any) -> dict[str, Any]:
+        given = {"address": foreign.address(host), "confirm": foreign.uuid(host), "talosconfig": foreign.talosconfig(self.folder), **more}
+        return {"cluster": "prod", "store_path": str(self.store), "allow_loopback": True, "timing": TIMING,
+                **{key: value for key, value in given.items() if value is not None}}
+
+    def reclaim(self, foreign: Foreign, host: str, *, check: bool = False, fails: bool = False, **more: Any) -> dict[str, Any]:
+        ended = self.nursery.run("talos_reclaim", check=check, **self.given(foreign, host, **more))
+        assert ended.result and bool(ended.result.get("failed")) == fails, f"{ended.output} {ended.errors}"
+        return ended.result
+
+    def records(self, state: str = "pending") -> dict[str, str]:
+        """UUIDs of the store's machines in that state, by name."""
+        found = {}
+        for path in (self.store / "machines").glob("*.yaml"):
+            spec = yaml.safe_load(path.read_text(encoding="utf-8"))["spec"]
+            if spec["approvalState"] == state:
+                found[path.stem] = spec["identity"]["uuid"]
+        return found
+
+    def waits(self, foreign: Foreign, host: str) -> None:
+        """It is pending once, with the certificate that it shows."""
+        names = [name for name, uuid in self.records().items() if uuid == foreign.uuid(host)]
+        assert len(names) == 1, names
+        status = json.loads((self.store / ".state" / "machines" / f"{names[0]}.json").read_text(encoding="utf-8"))["status"]
+        assert status["maintenanceFingerprint"] == self.lab.state(node=host)["fingerprint"]
+
+    def order(self, foreign: Foreign, host: str, name: str) -> Path:
+        """A MachineReclaim, with the talosconfig beside the bundles."""
+        secret = self.store / "secrets" / f"{foreign.name}.yaml"
+        secret.touch(mode=0o600)
+        secret.write_text(foreign.secrets.talosconfig([]), encoding="utf-8")
+        path = self.store / "reclaims" / f"{name}.yaml"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(yaml.safe_dump({"apiVersion": "ichor.maesh.dev/v1alpha1", "kind": "MachineReclaim", "metadata": {"name": name}, "spec": {
+            "address": foreign.address(host), "clusterRef": "prod", "talosconfigRef": {"name": foreign.name}, "confirmUUID": foreign.uuid(host),
+            "notAfter": "2099-01-01T00:00:00Z"}}), encoding="utf-8")
+        return path
+
+    def outcome(self, name: str) -> str:
+        path = self.store / ".state" / "reclaims" / f"{name}.json"
+        return str(json.loads(path.read_text(encoding="utf-8"))["status"].get("outcome", "")) if path.exists() else ""
+
+    def controller(self, nursery: Nursery) -> int:
+        return nursery.start("talos_controller", cluster="prod", store_path=str(self.store), allow_loopback=True, timing=TIMING, discover=False,
+                             until="settled", max_runtime=LONGEST)
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
+    with Lab.start({"nodes": {}}, speed=20.0) as lab, Nursery() as nursery:
+        yield Place(lab, nursery, Path(tmp_path_factory.mktemp("reclaim")))
+
+
+@pytest.fixture(scope="module")
+def etcd(place: Place) -> Foreign:
+    """Three control planes that nobody reclaims."""
+    return place.foreign("etcd", 3, 0)
+
+
+@pytest.mark.parametrize(("call", "reason"), [
+    ("EtcdStatus", "QuorumUnknown"), ("EtcdMemberList", "QuorumUnknown"), ("ServiceList", ""), ("Get", "CurrentConfigUnavailable"),
+    ("List", "CurrentConfigUnavailable")])
+def test_a_call_that_hangs_is_a_result(place: Place, etcd: Foreign, call: str, reason: str) -> None:
+    place.lab.fault(node="etcd-cp-1", kind="call-hang", rpc=call)
+    try:
+        found = place.reclaim(etcd, "etcd-cp-1", check=True, fails=bool(reason), timing={**TIMING, "inspection": 4.0})
+    finally:
+        place.lab.clear(node="etcd-cp-1")
+    assert found.get("reason", "") == reason, found["msg"]
+    assert any("did not answer within 4 s" in text for text in found["inspections"][0]["unchecked"]), found["inspections"]
+
+
+def test_disks_of_every_kind(place: Place) -> None:
+    """Talos on two disks, and volumes of 1.14 on partitions of their own."""
+    twice = place.foreign("twice", boards={"twice-w-1": {
+        "disks": [{"name": "sda"}, {"name": "sdb"}], "volumes": [{"disk": "sdb", "label": "STATE", "number": 1}]}})
+    found = place.reclaim(twice, "twice-w-1", check=True)
+    assert "Volumes of Talos are there twice: STATE on " in str(found["warnings"])
+    assert any("sdb" in entry for entry in found["inspections"][0]["stays"])
+    apart = place.foreign("apart", version="v1.14.0-rc.1", more={"apart-w-1": {"volumes": ["ETCD", "CRI", "KUBELET", "LOG"]}})
+    before = set(place.lab.state(node="apart-w-1")["partitions"])
+    found = place.reclaim(apart, "apart-w-1")
+    assert set(found["inspections"][0]["wipes"]) == before - {"EFI", "META"} > {"STATE", "EPHEMERAL"}
+    assert set(place.lab.state(node="apart-w-1")["partitions"]) == {"EFI", "META"}
+    place.waits(apart, "apart-w-1")
+
+
+def test_a_reset_that_is_answered_ok_and_fails_is_told(place: Place) -> None:
+    """The other members go down when the reset has begun: leaving fails, and the node restarts with its data."""
+    fails = place.foreign("fails", 3, 0)
+    mark = place.lab.mark()
+    place.lab.hold(node="fails-cp-1", phase="reset")
+    place.nursery.start("talos_reclaim", **place.given(fails, "fails-cp-1"))
+    wait_for(lambda: place.lab.writes(since=mark), "the reset")
+    for host in ("fails-cp-2", "fails-cp-3"):
+        place.lab.power(node=host, state="off")
+    place.lab.hold(node="fails-cp-1", phase="reset", held=False)
+    ended = place.nursery.finish()
+    assert ended.result.get("reason") == "ResetFailed" and "restarted and kept its data" in ended.result["msg"], f"{ended.output} {ended.errors}"
+    assert fails.uuid("fails-cp-1") not in place.records().values() and "STATE" in place.lab.state(node="fails-cp-1")["partitions"]
+
+
+def test_records_of_the_machine_are_no_obstacle(place: Place) -> None:
+    """A pending one is refreshed, a rejected one stays rejected."""
+    again = place.foreign("again", 1, 2)
+    for host in ("again-w-1", "again-w-2"):
+        place.reclaim(again, host)
+    names = {uuid: name for name, uuid in place.records().items()}
+    first, second = names[again.uuid("again-w-1")], names[again.uuid("again-w-2")]
+    assert not place.nursery.run("talos_machine_approval", machine=second, state="rejected", store_path=str(place.store)).result.get("failed")
+    for host in ("again-w-1", "again-w-2"):
+        place.lab.remove(node=host)
+        again.add(host)
+        place.lab.wait(node=host, stage="ready", seconds=60)
+    found = place.reclaim(again, "again-w-1")
+    assert [step["action"] for step in found["plan"]] == ["ReclaimMachine", "RegisterMachine"] and found["registered"][0]["machine"] == first
+    place.waits(again, "again-w-1")
+    found = place.reclaim(again, "again-w-2")
+    assert [step["action"] for step in found["plan"]] == ["ReclaimMachine"] and found["registered"] == [] and second in place.records("rejected")
+
+
+def test_a_machine_with_another_address_is_followed(place: Place) -> None:
+    moves = place.foreign("moves")
+    mark = place.lab.mark()
+    place.lab.hold(node="moves-w-1", phase="wipe")
+    place.nursery.start("talos_reclaim", **place.given(moves, "moves-w-1"))
+    wait_for(lambda: place.lab.writes(since=mark), "the reset")
+    place.lab.move(node="moves-w-1", address=f"{NETWORK}.190")
+    place.lab.hold(node="moves-w-1", phase="wipe", held=False)
+    ended = place.nursery.finish()
+    assert not ended.result.get("failed"), f"{ended.output} {ended.errors}"
+    name = ended.result["registered"][0]["machine"]
+    assert f"{NETWORK}.190" in (place.store / "machines" / f"{name}.yaml").read_text(encoding="utf-8")
+    place.waits(moves, "moves-w-1")
+
+
+def test_killed_at_boundaries_and_run_again(place: Place, tmp_path: Path) -> None:
+    victims = place.foreign("killed", 1, KILLS + 1)
+
+    def traced(host: str, kill: Boundary | None = None) -> Ended:
+        trace = tmp_path / "trace"
+        trace.unlink(missing_ok=True)
+        told = {"trace": str(trace), "store": str(place.store), "kill": vars(kill) if kill else None}
+        return place.nursery.run("talos_reclaim", hook="tests.crash.boundaries:install", told=told, **place.given(victims, host))
+
+    assert traced("killed-w-1").status == 0
+    boundaries = read_trace(tmp_path / "trace")
+    for number in range(KILLS):
+        host, mark = f"killed-w-{number + 2}", place.lab.mark()
+        kill = boundaries[len(boundaries) * (number + 1) // (KILLS + 1)]
+        ended = traced(host, kill)
+        assert ended.killed or ended.status == 0, f"{kill}: {ended.output} {ended.errors}"
+        wait_for(lambda host=host: place.lab.state(node=host)["mode"] in ("maintenance", "configured"), "an answer", 60)  # type: ignore[misc]
+        if writes(place.lab, mark):
+            place.lab.wait(node=host, stage="maintenance", seconds=60)
+        place.reclaim(victims, host)
+        again = place.reclaim(victims, host)
+        assert not again["changed"] and writes(place.lab, mark) == {RESET: 1}, f"killed {kill}"
+        place.waits(victims, host)
+
+
+def test_two_racing_controllers_carry_an_order_out_once(place: Place) -> None:
+    race = place.foreign("race")
+    with Nursery() as other:
+        mark = place.lab.mark()
+        place.order(race, "race-w-1", "race")
+        place.controller(place.nursery)
+        place.controller(other)
+        for nursery in (place.nursery, other):
+            ended = nursery.finish()
+            assert not ended.result.get("failed"), f"{ended.output} {ended.errors}"
+    assert writes(place.lab, mark) == {RESET: 1} and place.outcome("race").startswith("Pending as ")
+    place.waits(race, "race-w-1")
+
+    # Its status is lost: it is no new order, whatever answers there now.
+    (place.store / ".state" / "reclaims" / "race.json").unlink()
+    place.lab.remove(node="race-w-1")
+    race.add("race-w-1")
+    place.lab.wait(node="race-w-1", stage="ready", seconds=60)
+    mark = place.lab.mark()
+    place.controller(place.nursery)
+    ended = place.nursery.finish()
+    assert writes(place.lab, mark) == {} and "StatusMissing" in ended.output, f"{ended.output} {ended.errors}"
+    (place.store / "reclaims" / "race.yaml").unlink()
+
+
+def test_ten_machines_of_three_clusters(place: Place) -> None:
+    clusters = [place.foreign(name, 3, 2) for name in ("ten-a", "ten-b", "ten-c")]
+    chosen = [(clusters[0], ("cp-1", "cp-2", "w-1", "w-2")), (clusters[1], ("cp-1", "w-1", "w-2")), (clusters[2], ("cp-2", "w-1", "w-2"))]
+    merged: dict[str, Any] = {"context": "ten-a", "contexts": {}}
+    for foreign in clusters:
+        merged["contexts"].update(yaml.safe_load(foreign.secrets.talosconfig([]))["contexts"])
+    entries = [{"address": foreign.address(f"{foreign.name}-{host}"), "confirm": foreign.uuid(f"{foreign.name}-{host}"), "context": foreign.name}
+               for foreign, hosts in chosen for host in hosts]
+    given = {"cluster": "prod", "store_path": str(place.store), "allow_loopback": True, "timing": TIMING, "nodes": entries,
+             "talosconfig_content": yaml.safe_dump(merged)}
+    mark = place.lab.mark()
+    planned = place.nursery.run("talos_reclaim", check=True, **given).result
+    assert not planned.get("failed") and len(planned["plan"]) == 20 and writes(place.lab, mark) == {}, planned.get("msg")
+    ended = place.nursery.run("talos_reclaim", **given)
+    assert not ended.result.get("failed"), f"{ended.output} {ended.errors}"
+    assert ended.result["plan_id"] == planned["plan_id"] and writes(place.lab, mark) == {RESET: 10} and len(ended.result["registered"]) == 10
+    # One is in maintenance mode before the next of its cluster is reset.
+    for foreign in clusters:
+        entries = [entry for entry in place.lab.log(since=mark, event="node") if entry["node"] in foreign.numbers
+                   and (entry.get("what") == "reset" or entry.get("stage") == "maintenance")]
+        assert [entry.get("what") for entry in entries if entry.get("what") == "reset"]
+        down: set[str] = set()
+        for entry in entries:
+            if entry.get("what") == "reset":
+                assert not down, entries
+                down.add(entry["node"])
+            else:
+                down.discard(entry["node"])
+    for foreign, hosts in chosen:
+        left = [f"{foreign.name}-cp-{number}" for number in (1, 2, 3) if f"cp-{number}" not in hosts]
+        assert foreign.members(but=[f"{foreign.name}-{host}" for host in hosts]) == {host: True for host in left}
