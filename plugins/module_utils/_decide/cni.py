@@ -168,6 +168,13 @@ def _untold(look: _Look) -> Iterable[Refusal]:
                           f"there, so nothing is installed. {_WHY}", _WAYS)
 
 
+def _comes_back(look: _Look) -> Iterable[Refusal]:
+    if look.managed and look.network is not None and look.case.flannel:
+        where = ", ".join(look.case.flannel)
+        yield look.refuse("15/cni-comes-back", "NetworkForeign", f"By the configuration of {where} Talos makes flannel, at the latest when it starts again: "
+                          "there would be two networks.", "Set cluster.network.cni.name to none there (talosctl patch machineconfig), without KubeFlannelCNIConfig.")
+
+
 def _release_unread(look: _Look) -> Iterable[Refusal]:
     found = look.seen.release if look.seen is not None and look.is_there else Absent()
     if isinstance(found, Unknown):
@@ -223,7 +230,7 @@ GATES: tuple[Row, ...] = (
     ("15/cni-add-machine", _adding), ("15/cni-values-unmanaged", _unmanaged_values), ("15/cni-preset", _recorded), ("15/cni-other-values", _other_values),
     ("15/cni-owned", _owned), ("15/cni-unread", _unread), ("15/cni-several", _several), ("15/cni-flannel", _foreign(FLANNEL, "flannel")),
     ("15/cni-calico", _foreign(CALICO, "Calico")), ("15/cni-other", _foreign(OTHER, "one that this product does not know")),
-    ("15/cni-untold", _untold), ("15/cni-release-unread", _release_unread), ("15/cni-release-unsettled", _unsettled),
+    ("15/cni-untold", _untold), ("15/cni-comes-back", _comes_back), ("15/cni-release-unread", _release_unread), ("15/cni-release-unsettled", _unsettled),
     ("15/cni-two-values", _two_sources), ("15/cni-ipam", _cluster_pool), ("15/cni-ipam-untold", _ipam_untold),
     ("15/cni-owned-by-release", _owned_by_release), ("15/cni-secret", _secret), ("15/cni-older", _older),
 )

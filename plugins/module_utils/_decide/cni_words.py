@@ -57,7 +57,7 @@ def brought(values: Mapping[str, object] | None) -> dict[str, Json] | None:
 @dataclass(frozen=True)
 class CniCase:
     """`recorded`: the preset of the cluster's record, '' where it has none; `kept`: the values in it, None without a managed record.
-    `seen`: what its Kubernetes says, Absent where nothing was asked.
+    `seen`: what its Kubernetes says, Absent where nothing was asked. `flannel`: addresses of control planes whose configuration makes flannel.
     """
 
     cluster: str
@@ -65,6 +65,7 @@ class CniCase:
     recorded: str = ""
     kept: JsonMap | None = field(default=None, repr=False)
     seen: Observed[NetworkSeen] = Absent()
+    flannel: tuple[str, ...] = ()
 
     @property
     def target(self) -> Target:

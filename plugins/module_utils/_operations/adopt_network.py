@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from .._decide.adoption import decide_adoption
 from .._decide.adoption_case import Case
-from .._decide.adoption_reading import endpoint_of
+from .._decide.adoption_reading import endpoint_of, makes_flannel
 from .._decide.adoption_words import Adoption, AdoptSeen, AdoptWish, ReleaseMachine
 from .._decide.cni import choose
 from .._decide.cni_words import INSTALL, Branch, CniCase, CniWish, NetworkPlan
@@ -76,7 +76,8 @@ def _case(wish: CniWish, adopt: AdoptWish, seen: AdoptSeen) -> CniCase:
     cluster = seen.cluster
     recorded = (text_at(cluster.spec, "cni", "preset") or "unmanaged") if cluster is not None else ""
     kept = dig(cluster.spec, "cni", "cilium", "values") if cluster is not None else None
-    return CniCase(adopt.cluster, wish, recorded, (kept if isinstance(kept, dict) else {}) if recorded == "managed" else None)
+    flannel = tuple(node.address for node, config in Case(adopt, seen).planes if makes_flannel(config)) if cluster is None else ()
+    return CniCase(adopt.cluster, wish, recorded, (kept if isinstance(kept, dict) else {}) if recorded == "managed" else None, flannel=flannel)
 
 
 def _access(adopt: AdoptWish, seen: AdoptSeen, found: Adoption, now: float) -> KubeAccess:

@@ -131,6 +131,8 @@ CASES: tuple[Row, ...] = (
     _refused("ready-without-an-installer", lambda: managed(NetworkSeen(waiting=("cp-1",), ready=("cp-2",))), "untold", "NetworkUnknown",
              "cp-2 are Ready", *WAYS),
     _refused("nodes-that-say-nothing", lambda: managed(NetworkSeen(silent=("cp-1",))), "untold", "NetworkUnknown", "do not say", *WAYS),
+    _refused("flannel-comes-back", lambda: replace(managed(NOTHING), flannel=("192.0.2.11",)), "comes-back", "NetworkForeign", "192.0.2.11", "two networks"),
+    _refused("flannel-comes-back-beside-cilium", lambda: replace(managed(cilium(release())), flannel=("192.0.2.11",)), "comes-back", "NetworkForeign"),
     _refused("release-unread", lambda: managed(replace(cilium(), release=Unknown("ReleaseUnsettled", "it is not understood"))), "release-unread",
              "ReleaseUnsettled", "it is not understood"),
     _refused("release-under-way", lambda: managed(cilium(release(status="pending-upgrade"))), "release-unsettled", "ReleaseUnsettled", "pending-upgrade"),

@@ -42,7 +42,7 @@ SENTENCES: tuple[Sentence, ...] = (
         "installed-over-what-was-left"), f"{OPERATION}::test_a_network_that_is_missing_comes_before_the_records"),
     _s("Any other CNI → only as `unmanaged`, immutable,", *_rows(
         "unmanaged", "unmanaged-again", "unmanaged-stays", "managed-stays", "none-stays", "none-becomes-managed-first", "not-asked",
-        "managed-and-not-asked", "two-networks", "unknown-installer", "recorded-and-foreign")),
+        "managed-and-not-asked", "two-networks", "unknown-installer", "recorded-and-foreign", "flannel-comes-back", "flannel-comes-back-beside-cilium")),
     _s("and the refusal says why no migration is offered and which three ways there are: leave it, a new cluster, a planned outage to no CNI (unverified).",
        *_rows("flannel-by-talos", "calico-there", "unknown-installer", "foreign-and-values", "ready-without-an-installer", "nodes-that-say-nothing",
               "unmanaged-stays")),

@@ -25,15 +25,16 @@ from ansible_collections.ichor.talos.plugins.module_utils._operations.adopt_netw
 from ansible_collections.ichor.talos.plugins.module_utils._operations.cni import Request, run
 
 from tests.machinery.adoptions import node
-from tests.machinery.random_rows import base
 from tests.parts.build import build
 from tests.parts.network_chart import NAMESPACE, install
+from tests.scenarios.adopting import configuration
 from tests.unit._operations.network_world import LOCAL, SYSTEM, Kubernetes, kubernetes, ports_of
 
 CONFIG = f"{SYSTEM}/configmaps/cilium-config"
 AGENT = f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets/cilium"
 WISH = CniWish("managed", chart=LOCAL)
 ALL = 13
+NO_FLANNEL = "cluster:\n  network:\n    cni:\n      name: none\n"
 
 
 @pytest.fixture(scope="module")
@@ -172,14 +173,12 @@ def test_a_network_that_is_not_managed_is_none_of_its_business(cluster: Kubernet
     assert found.refused and found.plan.refusals[0].rule == "15/cni-not-managed"
 
 
-def adopt(cluster: Kubernetes, folder: Path, **wish: Any) -> tuple[Plan, Any]:
+def adopt(cluster: Kubernetes, folder: Path, *, patches: tuple[str, ...] = (NO_FLANNEL,), **wish: Any) -> tuple[Plan, Any]:
     """What adopting a cluster of one control plane comes to, by the bundle that its API server knows."""
-    text = base("1.13", "controlplane").replace("endpoint: https://10.5.0.1:6443", f"endpoint: {cluster.endpoint}")
-    live = node(_at(text, cluster.endpoint), "controlplane", "1.13")
+    live = node(_at(configuration("1.13", "controlplane", *patches), cluster.endpoint), "controlplane", "1.13")
     adopting = AdoptWish("prod", (live.address,), consent=True, actor=Actor("ada", "ada"), kubernetes_version="v1.36.3")
     seen = AdoptSeen(nodes=((live.address, Present(live)),))
-    ports = replace(ports_of(folder, cluster), networks=ports_of(folder, cluster).networks)
-    found, dummy = asyncio.run(with_network(replace(WISH, **wish), adopting, seen, ports))
+    found, dummy = asyncio.run(with_network(replace(WISH, **wish), adopting, seen, ports_of(folder, cluster)))
     return found.plan, found.cluster.spec["cni"] if found.cluster is not None else None
 
 
@@ -215,3 +214,5 @@ def test_what_is_refused_writes_nothing(cluster: Kubernetes, tmp_path: Path) -> 
     plan, recorded = adopt(cluster, tmp_path, preset="unmanaged")
     assert plan.refusals == () and recorded == {"preset": "unmanaged"}
     assert adopt(cluster, tmp_path, preset="unmanaged", values={})[0].refusals[0].rule == "15/cni-values-unmanaged"
+    cluster.node("cp-1")
+    assert adopt(cluster, tmp_path, patches=())[0].refusals[0].rule == "15/cni-comes-back"
