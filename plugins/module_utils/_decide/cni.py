@@ -172,7 +172,8 @@ def _comes_back(look: _Look) -> Iterable[Refusal]:
     if look.managed and look.network is not None and look.case.flannel:
         where = ", ".join(look.case.flannel)
         yield look.refuse("15/cni-comes-back", "NetworkForeign", f"By the configuration of {where} Talos makes flannel, at the latest when it starts again: "
-                          "there would be two networks.", "Set cluster.network.cni.name to none there (talosctl patch machineconfig), without KubeFlannelCNIConfig.")
+                          "there would be two networks.",
+                          "Set cluster.network.cni.name to none there with talosctl, or delete the document KubeFlannelCNIConfig.")
 
 
 def _release_unread(look: _Look) -> Iterable[Refusal]:

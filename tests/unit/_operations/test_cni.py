@@ -21,6 +21,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.observed import
 from ansible_collections.ichor.talos.plugins.module_utils._model.outcome import Outcome
 from ansible_collections.ichor.talos.plugins.module_utils._model.plan import Plan
 from ansible_collections.ichor.talos.plugins.module_utils._model.ports import Actor, Ports
+from ansible_collections.ichor.talos.plugins.module_utils._model.timing import Timing
 from ansible_collections.ichor.talos.plugins.module_utils._operations.adopt_network import with_network
 from ansible_collections.ichor.talos.plugins.module_utils._operations.cni import Request, run
 
@@ -82,7 +83,8 @@ def test_a_missing_network_is_installed_once(cluster: Kubernetes, tmp_path: Path
     assert cluster.read(CONFIG)["data"]["debug"] == "true" and cluster.read(CONFIG)["data"]["ipam"] == "kubernetes"
     mark = cluster.mark()
     assert went(ports).plan == Plan() and cluster.written(mark) == []
-    assert ports.store is not None and ports.store.leases.read("prod") in (None,) or not ports.store.leases.read("prod").holder  # type: ignore[union-attr]
+    lease = ports.store.leases.read("prod") if ports.store is not None else None
+    assert lease is None or not lease.holder
 
 
 @pytest.mark.parametrize("done", [0, 1, 5, 8, 12])
@@ -126,6 +128,30 @@ def test_what_somebody_changed_is_shown_and_put_right_only_when_it_is_accepted(c
     assert cluster.read(AGENT)["spec"]["template"]["metadata"]["annotations"] == {"kubectl.kubernetes.io/restartedAt": "now"}
     mark = cluster.mark()
     assert went(ports).plan == Plan() and cluster.written(mark) == []
+
+
+@pytest.mark.parametrize("done", [0, 1, 2, 3])
+def test_a_takeover_that_ended_early_goes_on(cluster: Kubernetes, tmp_path: Path, done: int) -> None:
+    install(cluster.server.kubeconfig, for_render({"debug": True}))
+    cluster.change(CONFIG, {"data": {"mine": "1"}})
+    cluster.change(AGENT, {"spec": {"template": {"spec": {"hostPID": True}}}})
+    cluster.api.request("DELETE", f"{SYSTEM}/services/hubble-peer", {"apiVersion": "v1", "kind": "DeleteOptions"})
+    ports = ports_of(tmp_path, cluster, values={"debug": True})
+    asyncio.run(run(Request("prod", replace(WISH, accept=True)), ports, lambda plan: replace(plan, steps=plan.steps[:done])))
+    assert len(went(ports, accept=True).executed) == 3 - done
+    assert went(ports).plan == Plan() and "mine" not in cluster.read(CONFIG)["data"]
+
+
+def test_another_run_that_holds_the_lock_is_left_alone(cluster: Kubernetes, tmp_path: Path) -> None:
+    cluster.node("cp-1")
+    ports = ports_of(tmp_path, cluster)
+    assert ports.store is not None
+    lease = ports.store.leases.acquire("prod", "somebody", "a bootstrap", 60.0)
+    mark = cluster.mark()
+    with pytest.raises(TalosError) as caught:
+        asyncio.run(run(Request("prod", WISH, timing=Timing(lock_wait=0.0)), ports, granted))
+    assert caught.value.reason == "LockHeld" and "somebody" in caught.value.text and cluster.written(mark) == []
+    ports.store.leases.release(lease)
 
 
 def _keys(found: Any) -> dict[str, Any]:
