@@ -92,6 +92,8 @@ SAME = (Present(live(config())), Present(live(agent())))
 OTHER = (Present(live(config(debug="true"))), Present(live(agent("cilium:v1.17.0"))))
 TRACKED = Present(live(config(debug="true"), labels={"argocd.argoproj.io/instance": "cilium"},
                        annotations={"argocd.argoproj.io/tracking-id": "cilium:/ConfigMap"}))
+MARK = {"argocd.argoproj.io/tracking-id": "x"}
+MARKED = {**config(), "metadata": {**config()["metadata"], "annotations": MARK}}
 RESTARTS = ("15/cni-restarts",)
 
 
@@ -118,9 +120,7 @@ OBJECT_CASES: tuple[ObjectRow, ...] = (
     _row("installed", lambda: _world((Absent(), Absent()), what="install"), f"CreateObject {CONFIG}", f"CreateObject {AGENT}"),
     _row("installed-over-what-was-left", lambda: _world((OTHER[0], Absent()), what="install"), f"ChangeObject {CONFIG}", f"CreateObject {AGENT}"),
     _row("in-git", lambda: _world((TRACKED, SAME[1]), accept=True), f"ChangeObject {CONFIG}", rule="tracked", warns=RESTARTS, says=("Argo CD",)),
-    _row("in-git-and-alike", lambda: _world((Present(live(config(), annotations={"argocd.argoproj.io/tracking-id": "x"})), SAME[1]), accept=True,
-                                           first=(({**config(), "metadata": {**config()["metadata"],
-                                                                             "annotations": {"argocd.argoproj.io/tracking-id": "x"}}}), agent()))),
+    _row("in-git-and-alike", lambda: _world((Present(live(config(), annotations=MARK)), SAME[1]), (MARKED, agent()), accept=True)),
     _row("object-unread", lambda: _world((Unknown("TimedOut", "it did not answer.", "Look."), SAME[1])), rule="object-unread", says=("it did not answer",)),
     _row("left-over", lambda: _world(SAME, left=(Place("", "ConfigMap", "kube-system", "cilium-config"),
                                                  Place("apps", "Deployment", "kube-system", "hubble-ui"))),

@@ -27,10 +27,11 @@ SENTENCES: tuple[Sentence, ...] = (
         "release-without-values-and-some-brought", "no-release-and-values-brought", "no-release-and-no-values", "secret-in-values")),
     _s("both → refused;", *_rows("both-values")),
     _s("owned keys refused;", *_rows("owned-key", "owned-key-set-alike", "owned-key-of-no-mapping", "owned-key-in-the-record", "release-sets-what-is-owned")),
-    _s("refused on unmanaged),", *_rows("values-without-managed", "values-and-unmanaged", "values-empty-and-unmanaged", "with-add-machine",
-                                       "values-with-add-machine")),
-    _s("kept as `spec.cni.cilium.values`,", *_rows("recorded-is-compared", "recorded-and-the-same-brought", "other-values-than-recorded",
-                                                  "recorded-and-nothing-there"), f"{OPERATION}::test_a_release_is_taken_over_with_its_values"),
+    _s("refused on unmanaged),", *_rows(
+        "values-without-managed", "values-and-unmanaged", "values-empty-and-unmanaged", "with-add-machine", "values-with-add-machine")),
+    _s("kept as `spec.cni.cilium.values`,", *_rows(
+        "recorded-is-compared", "recorded-and-the-same-brought", "other-values-than-recorded", "recorded-and-nothing-there"),
+       f"{OPERATION}::test_a_release_is_taken_over_with_its_values"),
     _s("only with `ipam.mode: kubernetes` (`cluster-pool` is refused: it would renumber the pods),", *_rows(
         "cluster-pool", "cluster-pool-and-values", "ipam-not-told")),
     _s("through a diff gate of live objects against the render (`accept_cilium_diff` passes it).", *_rows(
