@@ -39,8 +39,8 @@ class Row:
     says: tuple[str, ...] = ()
 
 
-def release(values: Mapping[str, Any] = HUBBLE, **more: Any) -> Observed[Release]:
-    return Present(replace(Release("cilium", "kube-system", 3, "deployed", "cilium", "1.18.0", values), **more))
+def release(values: Mapping[str, Any] | None = None, **more: Any) -> Observed[Release]:
+    return Present(replace(Release("cilium", "kube-system", 3, "deployed", "cilium", "1.18.0", HUBBLE if values is None else values), **more))
 
 
 def cilium(found: Observed[Release] = Absent(), ipam: Observed[str] = Present("kubernetes"), **more: Any) -> NetworkSeen:
@@ -98,7 +98,7 @@ CASES: tuple[Row, ...] = (
           {"kubeProxyReplacement": True}, "cilium 1.19.2"),
     _done("recorded-and-nothing-there", lambda: managed(NOTHING, recorded="managed", kept=HUBBLE), "install", HUBBLE, "cilium 1.19.2"),
     # left as it is
-    Row("15/cni-not-asked", lambda: plain()),
+    Row("15/cni-not-asked", plain),
     Row("15/cni-unmanaged", lambda: plain("unmanaged")),
     Row("15/cni-unmanaged-again", lambda: plain("unmanaged", recorded="unmanaged")),
     Row("15/cni-managed-and-not-asked", lambda: plain(recorded="managed", kept=HUBBLE)),
