@@ -22,7 +22,9 @@ description:
     written in clear with mode 0600 and never shown.
   - With O(add_machine=true) the machines join a cluster that is managed already. A node whose own configuration does not name that
     cluster and its CA is refused.
-  - The container network is left as it is, V(unmanaged) in the words of the records, or V(none) where there is none.
+  - The container network is left as it is, V(unmanaged) in the words of the records, or V(none) where there is none, unless O(cni) says
+    V(managed). A Cilium that is there is taken over with its Helm values then, and a cluster without a network gets one first. Any other
+    network is refused. It is the one thing in an adoption that restarts anything, and it needs the program helm.
   - Where there is no store, adopting a cluster makes one.
 author:
   - Ichor contributors (@ichor)
@@ -82,7 +84,39 @@ options:
       - Release machines that show no difference. With V(false) they stay held, and a later run releases them.
     type: bool
     default: true
+  cni:
+    description:
+      - Who installs the container network from then on. V(managed) takes a Cilium over, or installs it where there is no network;
+        V(unmanaged) leaves it as it is. It cannot be changed later.
+      - If not set, what the configurations say is recorded, and Kubernetes is not asked.
+    type: str
+    choices: [managed, unmanaged]
+  cilium_values:
+    description:
+      - Helm values of the Cilium that is taken over where no Helm release carries them, or of the one that is installed.
+      - Keys that the collection sets (C(ipam.mode), C(cgroup.autoMount.enabled), C(cgroup.hostRoot)) are refused, and so are secrets.
+    type: dict
+  accept_cilium_diff:
+    description:
+      - Agree to the objects of a Cilium that is there already being changed. Its pods are restarted where their template changes. A saved
+        plan, or O(expect_plan_id), agrees to it as well.
+    type: bool
+    default: false
+  cilium_chart:
+    description:
+      - The chart of Cilium, as a name in O(cilium_repository), as an OCI reference (C(oci://…)), or as the path of a folder or an archive.
+      - If not set, the chart of the Cilium project.
+    type: str
+  cilium_repository:
+    description:
+      - URL of the repository that has the chart.
+    type: str
+  cilium_version:
+    description:
+      - Version of the chart. If not set, the one of the Helm release that is there, else the one that this collection pins.
+    type: str
 seealso:
+  - module: ichor.talos.talos_cni
   - module: ichor.talos.talos_config_info
   - module: ichor.talos.talos_reclaim
   - module: ichor.talos.talos_machine_approval
@@ -101,6 +135,13 @@ EXAMPLES = r"""
     cluster: prod
     addresses: [192.0.2.11, 192.0.2.12, 192.0.2.13, 192.0.2.21]
     talosconfig: ~/.talos/config
+
+- name: Take its Cilium over as well, with the values of its Helm release
+  ichor.talos.talos_adopt:
+    cluster: prod
+    addresses: [192.0.2.11, 192.0.2.12, 192.0.2.13, 192.0.2.21]
+    talosconfig: ~/.talos/config
+    cni: managed
 
 - name: Add a worker that was made from the cluster's own bundle
   ichor.talos.talos_adopt:
@@ -154,6 +195,32 @@ adoption:
         hint:
           description: What to do about it.
           type: str
+network:
+  description: What becomes of the container network; empty where it is left alone.
+  returned: success
+  type: dict
+  contains:
+    branch:
+      description: V(take over) or V(install).
+      type: str
+    chart:
+      description: The chart and its version.
+      type: str
+    objects:
+      description: The objects that are not as they are wanted. No value of them is in it, only paths.
+      type: list
+      elements: dict
+      contains:
+        object:
+          description: Kind, namespace and name.
+          type: str
+        there:
+          description: Whether it is there at all.
+          type: bool
+        paths:
+          description: What differs.
+          type: list
+          elements: str
 records:
   description: The records that the plan writes, as they are written. In a run they are those that were to be written when it began.
   returned: success
@@ -349,9 +416,11 @@ from ansible_collections.ichor.talos.plugins.module_utils._ansible.with_credenti
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.with_nodes import open_nodes
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.with_store import create_store, open_store
 from ansible_collections.ichor.talos.plugins.module_utils._decide.adoption_words import AdoptWish
+from ansible_collections.ichor.talos.plugins.module_utils._decide.cni_words import CniWish, brought, chart_of
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._model.ports import Store
 from ansible_collections.ichor.talos.plugins.module_utils._operations.adopt import Request, run
+from ansible_collections.ichor.talos.plugins.module_utils._operations.kube_networks import KubeNetworks
 
 SPEC = Spec(
     own={
@@ -364,6 +433,12 @@ SPEC = Spec(
         "kubernetes_version": {"type": "str"},
         "consent_class_b": {"type": "bool", "default": False},
         "release": {"type": "bool", "default": True},
+        "cni": {"type": "str", "choices": ["managed", "unmanaged"]},
+        "cilium_values": {"type": "dict"},
+        "accept_cilium_diff": {"type": "bool", "default": False},
+        "cilium_chart": {"type": "str"},
+        "cilium_repository": {"type": "str"},
+        "cilium_version": {"type": "str"},
     },
     groups=("store", "credentials", "cluster", "plan", "timing", "fleet", "network"),
     mutually_exclusive=[("bundle_file", "bundle_content")],
@@ -379,7 +454,13 @@ def build_request(options: Options) -> Request:
         count=options.integer("control_planes"), kubernetes_version=options.text("kubernetes_version"),
         consent=options.flag("consent_class_b") or planned, release=options.flag("release"))
     return Request(wish, options.secret_content("bundle_content", "bundle_file"), options.text("bundle_file") or "bundle_content",
-                   options.flag("allow_loopback"), options.timing())
+                   options.flag("allow_loopback"), options.timing(), _network(options, planned))
+
+
+def _network(options: Options, planned: bool) -> CniWish:
+    chart = chart_of(options.text("cilium_chart"), options.text("cilium_repository"), options.text("cilium_version"))
+    values = brought(options.mapping("cilium_values")) if options.given("cilium_values") else None
+    return CniWish(options.text("cni"), values, options.flag("accept_cilium_diff") or planned, chart, options.text("cilium_version"))
 
 
 def store_of(setting: Setting) -> Store:
@@ -389,7 +470,7 @@ def store_of(setting: Setting) -> Store:
 
 def main() -> None:
     run_module(SPEC, build_request, run, needs=("yaml", "grpc", "google.protobuf", "cryptography"), nodes=open_nodes, store=store_of,
-               credentials=open_credentials, needs_store=True)
+               credentials=open_credentials, networks=KubeNetworks, needs_store=True)
 
 
 if __name__ == "__main__":

@@ -49,6 +49,7 @@ PARTS = {
             "-s -w -X k8s.io/component-base/version.gitVersion=v1.36.3 -X k8s.io/component-base/version.gitMajor=1 "
             "-X k8s.io/component-base/version.gitMinor=36")),
         Part("etcd-restore-3.6", "etcd", "go.mod", "./restore", ldflags="-s -w"),
+        Part("helm-3.22", "helm", "go.mod", "helm.sh/helm/v3/cmd/helm", ldflags="-s -w -X helm.sh/helm/v3/internal/version.version=v3.22.0"),
         Part("versitygw-1.8", "versitygw", "go.mod", "github.com/versity/versitygw/cmd/versitygw", ldflags="-s -w"),
     )
 }

@@ -42,7 +42,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, TypeVar
 from ansible.module_utils.basic import AnsibleModule
 
 from .._model.errors import TalosError
-from .._model.ports import Actor, CredentialsSource, Gate, Nodes, Ports, Store, Whereabouts, Workloads, no_credentials
+from .._model.ports import Actor, CredentialsSource, Gate, Networks, Nodes, Ports, Store, Whereabouts, Workloads, no_credentials
 from .arguments import RECORD_OPTIONS, SECRET_OPTIONS, Spec
 from .channel import Channel, Hello, path_from_environment
 from .clock import SystemClock
@@ -96,6 +96,7 @@ class Kubernetes(Whereabouts, Workloads, Protocol):
 
 
 OpenWorkloads = Callable[[Store, SystemClock, bool], Kubernetes]
+OpenNetworks = Callable[[bool], Networks]
 
 
 class TalosModule(AnsibleModule):  # type: ignore[misc, unused-ignore]
@@ -128,16 +129,18 @@ class TalosModule(AnsibleModule):  # type: ignore[misc, unused-ignore]
 
 def run_module(spec: Spec, build_request: Callable[[Options], R], operation: Callable[[R, Ports, Gate], Awaitable[Outcome]], *,
                needs: Sequence[str] = (), nodes: OpenNodes | None = None, store: OpenStore | None = None,
-               credentials: OpenCredentials | None = None, workloads: OpenWorkloads | None = None, needs_store: bool = False) -> NoReturn:
+               credentials: OpenCredentials | None = None, workloads: OpenWorkloads | None = None, networks: OpenNetworks | None = None,
+               needs_store: bool = False) -> NoReturn:
     """Parse, check libraries, open the ports, run the operation once, print the result. Never returns, never a traceback.
 
     `needs` names the importable packages that this module cannot do without; `needs_store` that it makes no sense store-less;
-    `workloads` asks the Kubernetes of managed clusters where their machines are, and drains them.
+    `workloads` asks the Kubernetes of managed clusters where their machines are, and drains them; `networks` is for the container networks of
+    clusters.
     """
     stop = Stop()
     stop.on_signals()
     module = TalosModule(**spec.constraints())
-    run = _Run(module, spec, stop, workloads)
+    run = _Run(module, spec, stop, workloads, networks)
     result = run.result(build_request, operation, needs, nodes, store, credentials, needs_store)
     stop.done()
     for warning in run.unseen_warnings():
@@ -149,13 +152,14 @@ def run_module(spec: Spec, build_request: Callable[[Options], R], operation: Cal
 class _Run:
     """One run of one module."""
 
-    def __init__(self, module: TalosModule, spec: Spec, stop: Stop, workloads: OpenWorkloads | None) -> None:
+    def __init__(self, module: TalosModule, spec: Spec, stop: Stop, workloads: OpenWorkloads | None, networks: OpenNetworks | None = None) -> None:
         self.redactor = Redactor()
         self._module = module
         self._spec = spec
         self._stop = stop
         self._clock = SystemClock()
         self._workloads = workloads
+        self._networks = networks
         self._channel: Channel | None = None
         self._gate: RunGate | None = None
         self._store: RunStore | None = None
@@ -310,7 +314,7 @@ class _Run:
         ports = Ports(nodes=nodes, store=store, clock=self._clock, progress=self.show, check=setting.check,
                       actor=_actor(hello, store), holder=_holder(), credentials=source,
                       recorded=store.recorded if store is not None and setting.check else None,
-                      whereabouts=kubernetes, workloads=kubernetes)
+                      whereabouts=kubernetes, workloads=kubernetes, networks=self._networks(setting.check) if self._networks is not None else None)
         try:
             return await operation(request, ports, gate)
         finally:

@@ -75,6 +75,8 @@ def _new_cluster(case: Case, now: float) -> Record | None:
         talosVersion=talos_version(case.contract, [node.facts.talos_version for node in case.known]), kubernetesVersion=kubernetes,
         controlPlane={"count": case.wish.count or count_for(max(len(planes), members))},
         discovery={"addresses": [node.address for node in case.live]}, **_secure_boot(case))
+    if case.wish.network:
+        spec["cni"] = dict(case.wish.network)
     return Record(CLUSTER, case.wish.cluster, spec, {"bootstrappedAt": moment(now)})
 
 

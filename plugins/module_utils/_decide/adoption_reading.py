@@ -136,6 +136,11 @@ def _schedules(config: Config) -> bool:
     return node is not None and "node-role.kubernetes.io/control-plane" not in (node.data.get("taints") or {})
 
 
+def makes_flannel(config: Config) -> bool:
+    """Whether Talos makes its own network by this configuration, at each start of a control plane where it is not there."""
+    return not _no_network(config) and section(config, "cluster", "network", "cni", "name") != "custom"
+
+
 def _no_network(config: Config) -> bool:
     if section(config, "cluster", "network", "cni", "name") == "none":
         return True

@@ -25,7 +25,8 @@ class AdoptWish:
     """What a person wants. `add`: machines for a cluster that is managed already. `imported`: a bundle that is brought, or why it cannot be
     used; `faults`: what is wrong with it. `bundle`: the name of the bundle in the store, '' for what the cluster's record says, else the
     cluster's name. `count`: of control planes, 0 for as many as there are. `consent`: to what is of class B; a saved plan is one, too.
-    `release`: let machines go whose configuration is that of the records; else they stay held.
+    `release`: let machines go whose configuration is that of the records; else they stay held. `network`: `spec.cni` of a new cluster, empty
+    for what the configurations say.
     """
 
     cluster: str
@@ -40,6 +41,7 @@ class AdoptWish:
     release: bool = True
     allow_loopback: bool = False
     actor: Actor = field(default_factory=lambda: Actor("", ""))
+    network: Mapping[str, Json] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from .._model.records import ALLOW_DELETE, CLUSTER, Broken, Json, Record, dig, l
 from .._model.schema import validate
 from .._model.schema_rules import Context
 from .change_words import changes
+from .cni_values import owned_in, secret_paths
 
 #: Blocks whose keys are set one by one; everything else that is given replaces what was there.
 MERGED = ("network", "cni", "controlPlane", "discovery", "install")
@@ -189,11 +190,16 @@ def _clear(case: _Case) -> Iterable[Refusal]:
                               f"Look at it, and clear it with clear_{what}: {there} when it is over.")
 
 
-def _managed_network(case: _Case) -> Iterable[Refusal]:
-    """What could not be rendered is not written, since the preset cannot be taken back (section 3)."""
-    before = text_at(case.seen.cluster.spec, "cni", "preset") if case.seen.cluster else ""
-    if text_at(case.spec, "cni", "preset") == "managed" and before in ("", "none"):
-        yield case.refuse("3/cni-managed", "InvalidInput", "A managed container network is not supported yet.", "Set cni to unmanaged or none.")
+def _owned_values(case: _Case) -> Iterable[Refusal]:
+    """The same keys that an adoption refuses in Helm values (section 15)."""
+    values = dig(case.spec, "cni", "cilium", "values")
+    keys = [key for key, dummy in owned_in(values)] if isinstance(values, dict) else []
+    if keys:
+        yield case.refuse("15/cni-owned", "InvalidInput", f"The Helm values set {', '.join(keys)}, which this product sets.", "Take it out of cilium_values.")
+    secrets = sorted(secret_paths(values))
+    if secrets:
+        yield case.refuse("15/cni-secret", "InvalidInput", f"The Helm values hold secrets, which no record can hold: {', '.join(secrets[:12])}.",
+                          "Put them into a Secret of Kubernetes, and name that in the values.")
 
 
 #: One row a group of refusals.
@@ -203,7 +209,7 @@ GATES: tuple[tuple[str, Callable[[_Case], Iterable[Refusal]]], ...] = (
     ("3/schema", _schema),
     ("3/ranges-overlap", _overlap),
     ("6/discovery-targets", _discovery),
-    ("3/cni-managed", _managed_network),
+    ("15/cni-values", _owned_values),
     ("13/clear-by-name", _clear),
 )
 

@@ -81,11 +81,8 @@ def expression_of(selector: dict[str, str], path: str) -> str:
 
 
 def lay_container_network(config: Config, cluster: JsonMap) -> None:
-    """cni.preset none: nothing installs a network. Talos's own flannel (unmanaged) is what the generator gives."""
-    preset = text_at(cluster, "cni", "preset") or "unmanaged"
-    if preset == "managed":
-        raise invalid("cni.preset", "a managed container network is not supported yet", "Set cni.preset to unmanaged or none.")
-    if preset == "none":
+    """cni.preset none and managed: Talos installs no network. Its own flannel (unmanaged) is what the generator gives."""
+    if text_at(cluster, "cni", "preset") in ("none", "managed"):
         if config.version_of_shape == "1.14":
             config.documents = [document for document in config.documents if document.kind.name != "KubeFlannelCNIConfig"]
         else:

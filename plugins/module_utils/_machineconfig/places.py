@@ -43,6 +43,7 @@ PLACES: tuple[Place, ...] = (
     Place(CLUSTER, "network.serviceSubnets", "v1alpha1: cluster.network.serviceSubnets", "KubeNetworkConfig: serviceSubnets", "ranges of the services"),
     Place(CLUSTER, "network.dnsDomain", "v1alpha1: cluster.network.dnsDomain", "KubeNetworkConfig: dnsDomain", "DNS domain"),
     Place(CLUSTER, "cni.preset: unmanaged", "-", "KubeFlannelCNIConfig", "Talos installs its own flannel"),
+    Place(CLUSTER, "cni.preset: managed", "v1alpha1: cluster.network.cni.name", "no KubeFlannelCNIConfig", "this product installs Cilium"),
     Place(CLUSTER, "cni.preset: none", "v1alpha1: cluster.network.cni.name", "no KubeFlannelCNIConfig", "nothing installs a container network"),
     Place(CLUSTER, "registries.mirrors", "RegistryMirrorConfig/HOST", "RegistryMirrorConfig/HOST",
           "one document for each host; overridePath goes to each endpoint"),
@@ -99,7 +100,7 @@ class Layer:
 
 LAYERS: tuple[Layer, ...] = (
     Layer("generated", "what Talos's own generator gives for the bundle, the cluster, the role and the contract"),
-    Layer("built-in: container network", "cni.preset none: no container network"),
+    Layer("built-in: container network", "cni.preset none or managed: Talos installs no container network"),
     Layer("built-in: registries", "overridePath and skipFallback of the cluster's mirrors, which the generator does not know"),
     Layer("built-in: old encryption key", "a bundle with an AES-CBC key: the key under the provider aescbc, so that secrets in etcd stay readable"),
     Layer("cluster patches", "TalosConfigPatch records of layer cluster, by priority, then name"),

@@ -38,7 +38,7 @@ REQUEST_REASONS = frozenset({
     "InvalidInput", "InvalidAddress", "RangeTooLarge", "StoreMissing", "StoreMoved", "StoreFull", "StoreReadOnly",
     "StoreUnreachable", "RecordBroken", "RecordInvalid", "RecordNotFound", "RecordChanged", "RecordExists",
     "RecordTracked", "Immutable", "DeleteNotAllowed", "BundleExposed", "BundleInvalid", "ConfigInvalid",
-    "TemplateUnexpanded", "MissingLibrary", "PlanChanged", "PlanFinished", "ConfirmationMissing", "CheckRunOnly",
+    "TemplateUnexpanded", "MissingLibrary", "HelmMissing", "ChartInvalid", "PlanChanged", "PlanFinished", "ConfirmationMissing", "CheckRunOnly",
     "Interrupted", "InternalError",
 })
 #: Refusals of one named operation, design sections 6, 7, 9.
@@ -51,6 +51,7 @@ REFUSAL_REASONS = frozenset({
     "ControlPlaneNeeded", "MemberAnswers", "MemberUnclear", "DeathUnproven", "DrainRequired", "DataLossNotAccepted", "ResetFailed",
     "StoreInCluster", "ControlPlaneAlive", "SnapshotInvalid", "SnapshotNotFound", "ArchiveUnreachable", "ArchiveRefused",
     "MachineManaged", "TrustNotNeeded", "InstallNotAllowed", "PendingLimit", "VersionUnsupported", "BlockedMachines", "UnreachableMachines", "DriftFound",
+    "NetworkForeign", "NetworkUnknown", "NetworkDiffers", "ReleaseUnsettled",
 })
 ALL_REASONS = (READY_REASONS | PROVISIONED_REASONS | LOCK_REASONS | TRANSPORT_REASONS | REQUEST_REASONS | REFUSAL_REASONS)
 

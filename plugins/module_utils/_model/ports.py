@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Protocol, runtime_checkable
 from .errors import TalosError
 
 if TYPE_CHECKING:  # each module imports what it uses of these; here they only stand in signatures
+    from .container_network import Chart, KubeAccess, Live, NetworkSeen
     from .credentials import Credentials
     from .endpoint import Certificate, Endpoint, Probe
     from .identity import Identity
     from .observations import ApplyReply, Disk, EtcdAlarm, EtcdMember, EtcdStatus, Link, NodeFacts, NodePlace, Partition, ServiceState, StageReading
     from .observed import Observed
     from .plan import Plan
-    from .records import Event, JsonMap, Listing, Record, Ref
+    from .records import Event, Json, JsonMap, Listing, Record, Ref
     from .workloads import Eviction, Hosting, Pod
 
 
@@ -314,6 +315,26 @@ class Workloads(Protocol):
     def delete_node(self, cluster: str, node: NodePlace) -> None: ...
 
 
+class Networks(Protocol):
+    """The container networks of clusters (section 15): what is there, what a chart renders, and its objects. All but `render` block, for
+    seconds at most. Every method raises TalosError; `create` and `replace` write, and raise `CheckModeWrite` in check mode."""
+
+    def look(self, access: KubeAccess) -> NetworkSeen:
+        """What there is of a network. Raises where the API server does not tell: unknown is never absent."""
+
+    async def render(self, chart: Chart, values: JsonMap, kubernetes: str) -> tuple[dict[str, Json], ...]:
+        """The objects of a chart with these values, in the order in which they are to be made. Raises `HelmMissing`, `ChartInvalid`, `TimedOut`."""
+
+    def live(self, access: KubeAccess, wanted: Sequence[dict[str, Json]]) -> tuple[Live, ...]:
+        """Each of these objects as it is in the cluster."""
+
+    def create(self, access: KubeAccess, wanted: JsonMap) -> None:
+        """WRITE. Make an object that is not there; `RecordChanged` when it is."""
+
+    def replace(self, access: KubeAccess, wanted: JsonMap) -> None:
+        """WRITE. Put an object over the one of its resourceVersion; `RecordChanged` when that is no longer the one there."""
+
+
 def no_credentials(cluster: str, bundle: str) -> Credentials:
     """The source of a run that was given none."""
     raise TalosError("SecretsUnavailable", f"There is no credential for the nodes of cluster {cluster or 'unnamed'}.",
@@ -324,7 +345,7 @@ def no_credentials(cluster: str, bundle: str) -> Credentials:
 class Ports:
     """What an operation is given. `check` is check mode; `store` None means store-less.
 
-    `whereabouts` and `workloads` are None where no Kubernetes can be asked.
+    `whereabouts`, `workloads` and `networks` are None where no Kubernetes can be asked.
     `recorded` gives a record (kind, name) as it really is, where the store shows what earlier tasks of a check run would have made
     of it; None outside of such a run.
     """
@@ -340,3 +361,4 @@ class Ports:
     recorded: Callable[[str, str], Record | None] | None = None
     whereabouts: Whereabouts | None = None
     workloads: Workloads | None = None
+    networks: Networks | None = None

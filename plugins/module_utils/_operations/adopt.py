@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import datetime
 import hashlib
+from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 
-from .._decide.adoption import decide_adoption
 from .._decide.adoption_told import document_of, told
 from .._decide.adoption_words import AdoptCluster, Adoption, AdoptMachine, AdoptPatch, AdoptWish, KeepBundle, ReleaseMachine
+from .._decide.cni_words import ChangeObject, CniWish, CreateObject
 from .._decide.approved import is_bootstrapped
 from .._machineconfig.authorities import check_bundle
 from .._machineconfig.placeholder import placeholder_bundle
@@ -27,6 +28,7 @@ from .._model.ports import Gate, Ports, Store
 from .._model.record_uid import record_uid
 from .._model.records import BUNDLE, CLUSTER, MACHINE, Json, Record
 from .._model.timing import Timing
+from .adopt_network import AdoptedNetwork, with_network
 from .adopt_reads import observe
 from .adopt_release import Released, release
 from .machine_rows import machine_row
@@ -43,6 +45,7 @@ class Request:
     source: str = ""
     allow_loopback: bool = False
     timing: Timing = field(default_factory=Timing)
+    network: CniWish = field(default_factory=CniWish)
 
 
 async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
@@ -52,12 +55,12 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     if not wish.addresses:
         raise TalosError("InvalidInput", "No address is named.", "Give addresses: those of all nodes of the cluster, or of the machines to add.")
     seen = await observe(wish, ports, store, request.allow_loopback)
-    found = decide_adoption(wish, seen, ports.clock.now())
+    found, network = await with_network(request.network, wish, seen, ports)
     granted = gate(found.plan)
     refusal = _refusing(found.plan)
     if refusal is not None:
-        return _outcome(found, (), (), ports, refused=refusal)
-    return await _act(request, ports, store, found, granted)
+        return _outcome(found, (), (), ports, network, refused=refusal)
+    return await _act(request, ports, store, found, granted, network)
 
 
 def _with_bundle(wish: AdoptWish, request: Request, ports: Ports) -> AdoptWish:
@@ -73,7 +76,11 @@ def _with_bundle(wish: AdoptWish, request: Request, ports: Ports) -> AdoptWish:
 
 def _refusing(plan: Plan) -> Refusal | None:
     """The refusal of the whole run; what only blocks a machine names it, and the others go on."""
-    return next((one for one in plan.refusals if one.rule in _OF_THE_RUN or not plan.steps and one.rule not in _OF_A_MACHINE), None)
+    return next((one for one in plan.refusals if _of_the_run(one) or not plan.steps and one.rule not in _OF_A_MACHINE), None)
+
+
+def _of_the_run(refusal: Refusal) -> bool:
+    return refusal.rule in _OF_THE_RUN or refusal.rule.startswith("15/cni-")
 
 
 _OF_A_MACHINE = frozenset({
@@ -81,29 +88,34 @@ _OF_A_MACHINE = frozenset({
 _OF_THE_RUN = frozenset({"15/consent", "15/all-blocked", "15/record-invalid"})
 
 
-async def _act(request: Request, ports: Ports, store: Store, found: Adoption, granted: Plan) -> Outcome:
+async def _act(request: Request, ports: Ports, store: Store, found: Adoption, granted: Plan, network: AdoptedNetwork) -> Outcome:
     executed: list[str] = []
     released: list[Released] = []
     renderer = Renderer(store)
     held_plane = ""
-    for step in granted.steps:
-        if isinstance(step, ReleaseMachine):
-            if held_plane and any(wait.target for wait in step.waits_for):
-                released.append(Released(step.target.name, None, f"It waits for {held_plane}, a control plane that is still held."))
+    async with AsyncExitStack() as stack:
+        writer = network.writer(ports, request.timing, stack)
+        for step in granted.steps:
+            if isinstance(step, ReleaseMachine):
+                if held_plane and any(wait.target for wait in step.waits_for):
+                    released.append(Released(step.target.name, None, f"It waits for {held_plane}, a control plane that is still held."))
+                    continue
+                ports.progress(f"{step.target.name}: looking once more before it is let go")
+                one = await release(step, renderer, ports, store, request.allow_loopback)
+                released.append(one)
+                if one.done:
+                    executed.append(step.id)
+                elif one.control_plane:
+                    held_plane = one.name
                 continue
-            ports.progress(f"{step.target.name}: looking once more before it is let go")
-            one = await release(step, renderer, ports, store, request.allow_loopback)
-            released.append(one)
-            if one.done:
-                executed.append(step.id)
-            elif one.control_plane:
-                held_plane = one.name
-            continue
-        _write(step, store, ports)
-        executed.append(step.id)
+            if writer is not None and isinstance(step, (CreateObject, ChangeObject)):
+                await writer.write(step)
+            else:
+                _write(step, store, ports)
+            executed.append(step.id)
     if granted.steps and not ports.check:
         _bootstrapped(store, found, ports)
-    return _outcome(found, tuple(executed), tuple(released), ports)
+    return _outcome(found, tuple(executed), tuple(released), ports, network)
 
 
 def _write(step: Step, store: Store, ports: Ports) -> None:
@@ -145,21 +157,23 @@ def _bootstrapped(store: Store, found: Adoption, ports: Ports) -> None:
         store.patch_status(cluster.ref, cluster.uid, lambda status: {**status, "bootstrappedAt": now})
 
 
-def _outcome(found: Adoption, executed: tuple[str, ...], released: tuple[Released, ...], ports: Ports, refused: Refusal | None = None) -> Outcome:
+def _outcome(found: Adoption, executed: tuple[str, ...], released: tuple[Released, ...], ports: Ports, network: AdoptedNetwork,
+             refused: Refusal | None = None) -> Outcome:
     plan, late = found.plan, tuple(one.refusal for one in released if one.refusal is not None)
     for refusal in late:
         plan = plan.refused(refusal)
-    blocked = sorted({str(one.target) for one in plan.refusals if one.rule not in _OF_THE_RUN} - {found.cluster.name if found.cluster is not None else ""})
+    blocked = sorted({str(one.target) for one in plan.refusals if not _of_the_run(one)} - {found.cluster.name if found.cluster is not None else ""})
     wrote = {step.target.name for step in plan.steps if step.id in executed}
+    extra: dict[str, Json] = {"adoption": told(found, {one.name for one in released if one.done}), "network": network.told,
+                              "records": [document_of(step) for step in plan.steps if _is_record(step)]}
     would_be = _would_be(plan, ports) if ports.check and refused is None else ()
     message = f"{refused.message} {refused.hint}".strip() if refused is not None else _message(found, blocked)
     return Outcome(
         plan=plan, executed=executed, machines=_rows(found, ports, wrote, released), blocked=tuple(blocked),
         unreachable=tuple(address for address, dummy in found.silent), refused=refused is not None,
         reason=refused.reason if refused is not None else "", message=message,
-        waiting_for=tuple(f"{one.name}: {one.why}" for one in released if one.why), differences=_differences(plan), would_be=would_be,
-        events=tuple(event for one in released for event in one.events),
-        extra={"adoption": told(found, {one.name for one in released if one.done}), "records": [document_of(step) for step in plan.steps if _is_record(step)]})
+        waiting_for=tuple(f"{one.name}: {one.why}" for one in released if one.why), differences=(*_differences(plan), *network.differences), would_be=would_be,
+        events=tuple(event for one in released for event in one.events), extra=extra)
 
 
 def _is_record(step: Step) -> bool:

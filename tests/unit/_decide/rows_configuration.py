@@ -124,7 +124,7 @@ def patched(documents: list[Json] | None = None, before: dict[str, Json] | None 
 
 WRITTEN: dict[str, Json] = {"clusterRef": "prod", "layer": "cluster", "documents": SYSCTLS}
 #: Renders with no patch either: the cluster names a mirror that is no URL.
-BROKEN_INPUT = given(2, cluster_spec={"cni": {"preset": "managed"}})
+BROKEN_INPUT = given(2, cluster_spec={"registries": {"mirrors": {"docker.io": {"endpoints": ["http://[a"]}}}})
 JSON_PATCH: list[Json] = [{"op": "add", "path": "/machine/sysctls/a", "value": "b"}]
 
 PATCHES: tuple[Row, ...] = (
@@ -138,7 +138,7 @@ PATCHES: tuple[Row, ...] = (
     Row("8/patch-breaks-nobody", lambda: patched(NO_SUBNET, selector={"names": ["prod-9"]}), ("8/patch-unknown-name",), absent=("8/patch-breaks",),
         actions=("CreatePatch",)),
     Row("8/patch-broken-before", lambda: patched(SYSCTLS, inputs=(BROKEN_INPUT,)), ("8/patch-broken-before",), absent=("8/patch-breaks",),
-        actions=("CreatePatch",), says=("managed container network",)),
+        actions=("CreatePatch",), says=("this is no URL",)),
     Row("8/patch-broken-before-and-with-it", lambda: patched(NO_SUBNET, inputs=(BROKEN_INPUT,)), ("8/patch-broken-before",), absent=("8/patch-breaks",),
         actions=("CreatePatch",)),
     Row("8/patch-mends-itself", lambda: patched(SYSCTLS, {**WRITTEN, "documents": NO_SUBNET}, inputs=(given(

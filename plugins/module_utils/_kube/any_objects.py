@@ -1,0 +1,111 @@
+# Copyright (c) Ichor contributors
+# GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
+# SPDX-License-Identifier: GPL-3.0-or-later
+
+"""Objects of whatever kind: where the API server has them, as they are, made and replaced (design section 15)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from .._model.container_network import Live, Place, place_of
+from .._model.errors import TalosError
+from .._model.observed import Absent, Present
+from .._model.records import Json, JsonMap, dig, list_at, text_at
+from .api import Api, ApiRefused, ApiSilent
+from .asking import failed
+from .objects import FIELD_MANAGER
+
+_BY = {"fieldManager": FIELD_MANAGER}
+
+
+class Objects:
+    """The objects of one API server. What it says of its kinds is asked once for each version of a group; one that it does not know is asked again."""
+
+    def __init__(self, api: Api, namespace: str = "default") -> None:
+        self._api = api
+        self._namespace = namespace
+        self._kinds: dict[tuple[str, str], tuple[str, bool]] = {}
+
+    def live(self, wanted: Sequence[dict[str, Json]]) -> tuple[Live, ...]:
+        """Each object as it is; of a kind that the API server does not know there is none. Raises TalosError."""
+        return tuple(self._live(one) for one in wanted)
+
+    def create(self, wanted: JsonMap) -> None:
+        """Make it. Raises TalosError `RecordChanged` where it is there."""
+        path = self._collection(wanted)
+        try:
+            self._api.request("POST", path, wanted, query=_BY)
+        except (ApiSilent, ApiRefused) as error:
+            if isinstance(error, ApiRefused) and error.status == 409:
+                raise _changed(place_of(wanted), "was made by somebody else meanwhile") from None
+            raise failed(self._api, f"POST {path}", f"does not make {place_of(wanted)}", error) from None
+
+    def replace(self, wanted: JsonMap) -> None:
+        """Put it over the one of its resourceVersion. Raises TalosError `RecordChanged` where that is another one by now."""
+        path = f"{self._collection(wanted)}/{text_at(wanted, 'metadata', 'name')}"
+        metadata = dig(wanted, "metadata")
+        kept = {key: value for key, value in metadata.items() if key != "managedFields"} if isinstance(metadata, dict) else {}
+        body: dict[str, Json] = {**{key: value for key, value in wanted.items() if key != "status"}, "metadata": kept}
+        try:
+            self._api.request("PUT", path, body, query=_BY)
+        except (ApiSilent, ApiRefused) as error:
+            if isinstance(error, ApiRefused) and error.status in (404, 409):
+                raise _changed(place_of(wanted), "was changed by somebody else meanwhile") from None
+            raise failed(self._api, f"PUT {path}", f"does not change {place_of(wanted)}", error) from None
+
+    def _live(self, wanted: dict[str, Json]) -> Live:
+        found = self._kind(wanted)
+        if found is None:
+            return Live(wanted, Absent())
+        placed = self._placed(wanted, found[1])
+        path = f"{self._collection(placed)}/{text_at(placed, 'metadata', 'name')}"
+        try:
+            now = self._api.get(path)
+        except (ApiSilent, ApiRefused) as error:
+            raise failed(self._api, f"GET {path}", f"does not tell {place_of(placed)}", error) from None
+        return Live(placed, Absent() if now is None else Present(now))
+
+    def _placed(self, wanted: dict[str, Json], namespaced: bool) -> dict[str, Json]:
+        """With its namespace where its kind has one, and without where not."""
+        metadata = dig(wanted, "metadata")
+        own: dict[str, Json] = {key: value for key, value in metadata.items() if key != "namespace"} if isinstance(metadata, dict) else {}
+        if namespaced:
+            own["namespace"] = text_at(wanted, "metadata", "namespace") or self._namespace
+        return {**wanted, "metadata": own}
+
+    def _collection(self, wanted: JsonMap) -> str:
+        found = self._kind(wanted)
+        if found is None:
+            raise TalosError("ChartInvalid", f"The cluster does not know the kind of {place_of(wanted)}.",
+                             "Install the definition of that kind first, or give values without it.")
+        namespace = text_at(wanted, "metadata", "namespace")
+        return f"{_root(text_at(wanted, 'apiVersion'))}{f'/namespaces/{namespace}' if found[1] else ''}/{found[0]}"
+
+    def _kind(self, wanted: JsonMap) -> tuple[str, bool] | None:
+        """(the name in paths, whether it has a namespace) of an object's kind, None where the API server does not know it."""
+        version, kind = text_at(wanted, "apiVersion"), text_at(wanted, "kind")
+        if (version, kind) not in self._kinds:
+            self._learn(version)
+        return self._kinds.get((version, kind))
+
+    def _learn(self, version: str) -> None:
+        path = _root(version)
+        try:
+            answer = self._api.request("GET", path)
+        except (ApiSilent, ApiRefused) as error:
+            if isinstance(error, ApiRefused) and error.status == 404:
+                return
+            raise failed(self._api, f"GET {path}", "does not tell its kinds", error) from None
+        for entry in list_at(answer, "resources"):
+            name = text_at(entry, "name")
+            if name and "/" not in name:
+                self._kinds[version, text_at(entry, "kind")] = (name, dig(entry, "namespaced") is True)
+
+
+def _root(version: str) -> str:
+    return f"/apis/{version}" if "/" in version else f"/api/{version}"
+
+
+def _changed(place: Place, what: str) -> TalosError:
+    return TalosError("RecordChanged", f"{place} {what}.", "Run this again, and look at what would be changed now.")
