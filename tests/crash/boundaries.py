@@ -25,7 +25,7 @@ from typing import Any
 
 BEFORE, INSIDE, AFTER = "before", "inside", "after"
 #: Functions of the store's file room that change something. The others only read, or are made of these.
-WRITERS = ("write_atomically", "append_line", "remove", "move", "make_folder")
+WRITERS = ("write_atomically", "create_exclusively", "append_line", "remove", "move", "make_folder")
 CALL, WRITE, STRAY = "call", "write", "stray"
 
 
@@ -103,7 +103,7 @@ class Tracer:
         return traced
 
     def audit(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """A change of a file: the rename of an atomic write is a boundary inside it, and what nobody announced is a stray."""
+        """A change of a file: the rename or the link of an atomic write is a boundary inside it, and what nobody announced is a stray."""
         if event == "open":
             path, flags = arguments[0], arguments[2]
             if not isinstance(flags, int) or not flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT | os.O_TRUNC):
@@ -118,7 +118,7 @@ class Tracer:
         if not changed.startswith(self._store + os.sep) or changed == os.path.join(self._store, ".state", "lock"):
             return
         if self._writing:
-            if event == "os.rename" and self._writing[-1].startswith("write_atomically"):
+            if event in ("os.rename", "os.link") and self._writing[-1].startswith(("write_atomically", "create_exclusively")):
                 self.at(WRITE, self._writing[-1], INSIDE)
         elif not (event == "os.remove" and changed.endswith(".ichor-tmp")):  # the sweep of what a killed writer left
             self.at(STRAY, f"{event} {os.path.relpath(changed, self._store)}", BEFORE)

@@ -16,7 +16,9 @@ from typing import Any
 
 from ansible_collections.ichor.talos.plugins.module_utils._decide.adoption import decide_adoption
 from ansible_collections.ichor.talos.plugins.module_utils._decide.adoption_reading import read_node
-from ansible_collections.ichor.talos.plugins.module_utils._decide.adoption_words import AdoptMachine, AdoptPatch, AdoptSeen, AdoptWish, Adoption, LiveNode
+from ansible_collections.ichor.talos.plugins.module_utils._decide.adoption_words import (
+    AdoptMachine, AdoptPatch, AdoptSeen, AdoptWish, Adoption, KeepBundle, LiveNode,
+)
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.documents import Config, load
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.drift import drift
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.patch import apply_patches, load_patch
@@ -29,7 +31,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.yaml_wr
 from ansible_collections.ichor.talos.plugins.module_utils._model.endpoint import Certificate, Endpoint
 from ansible_collections.ichor.talos.plugins.module_utils._model.identity import Identity
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import NodeFacts, StageReading
-from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Present
+from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Observed, Present
 from ansible_collections.ichor.talos.plugins.module_utils._model.ports import Actor
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import CLUSTER, Record
 from tests.machinery.random_rows import SECRETS, base
@@ -38,7 +40,8 @@ from tests.unit._machineconfig.inputs import Inputs
 
 NOW = 1_700_000_000.0
 #: Why a random configuration may not be adopted: what the design names, and nothing else.
-NAMED = frozenset({"15/secret", "15/omni", "15/kubernetes-unknown", "15/not-modelled", "15/not-representable", "15/authority"})
+NAMED = frozenset({"15/secret", "15/omni", "15/kubernetes-unknown", "15/not-modelled", "15/not-representable", "15/authority", "15/ca-rotation",
+                   "15/foreign-node", "15/record-invalid"})
 CLUSTER_NAME = "vectors"
 
 
@@ -129,8 +132,10 @@ def node(text: str, role: str, contract: str, number: int = 1, running: str = ""
     return LiveNode(str(endpoint), facts, text.encode())
 
 
-def adopted(nodes: list[LiveNode], *, cluster: Record | None = None) -> Adoption:
-    wish = AdoptWish(CLUSTER_NAME, tuple(one.address for one in nodes), consent=True, actor=Actor("ada", "ada"), imported=Present(bundle(), "secrets"))
+def adopted(nodes: list[LiveNode], *, cluster: Record | None = None, imported: Observed[Bundle] | None = None) -> Adoption:
+    """`imported`: the bundle that is brought, that of the vectors when left out."""
+    given: Observed[Bundle] = Present(bundle(), "secrets") if imported is None else imported
+    wish = AdoptWish(CLUSTER_NAME, tuple(one.address for one in nodes), consent=True, actor=Actor("ada", "ada"), imported=given)
     seen = AdoptSeen(cluster, nodes=tuple((one.address, Present(one)) for one in nodes))
     return decide_adoption(wish, seen, NOW)
 
@@ -146,17 +151,22 @@ def judge(role: str, text: str, contract: str) -> Tried:
     """What adoption makes of it. Raises AssertionError where the plan would write something that renders anything else, or a secret."""
     live = node(text, role, contract)
     found = adopted([live], cluster=cluster_record(_shape(live, contract)) if role == "worker" else None)
-    member = found.members[0] if found.members else None
-    if member is None or member.blocked:
+    machine = next((step.record for step in found.plan.steps if isinstance(step, AdoptMachine)), None)
+    if machine is None:
         refusals = found.plan.refusals
         assert refusals and all(one.message for one in refusals), "neither adopted nor refused"
         rules = tuple(sorted({one.rule for one in refusals} - {"15/all-blocked"}))
         return Tried(False, rules, "; ".join(f"{one.rule} {one.message}" for one in refusals[:4]))
-    steps = found.plan.steps
-    records = [step.record for step in steps if isinstance(step, AdoptPatch)]
-    machine = next(step.record for step in steps if isinstance(step, AdoptMachine))
+    hold(found, machine, text)
+    return Tried(True, ())
+
+
+def hold(found: Adoption, machine: Record, text: str) -> None:
+    """Raises AssertionError unless the records render what the node runs, and hold no secret of it."""
+    records = [step.record for step in found.plan.steps if isinstance(step, AdoptPatch)]
+    kept = next((step.bundle for step in found.plan.steps if isinstance(step, KeepBundle)), None)
     assert found.cluster is not None
-    wanted = render(RenderInput(CLUSTER_NAME, found.cluster.spec, machine.name, machine.spec, bundle(),
+    wanted = render(RenderInput(CLUSTER_NAME, found.cluster.spec, machine.name, machine.spec, kept or bundle(),
                                 tuple(PatchRecord.of(record.name, record.spec) for record in records)))
     running = load(text, wanted.config.version)
     left = drift(wanted.config, running)
@@ -164,7 +174,6 @@ def judge(role: str, text: str, contract: str) -> Tried:
     written = " ".join(str(record.spec) for record in (*records, machine, found.cluster))
     spilled = [value for value in _secrets(running) if len(value) > 5 and value in written]
     assert not spilled, f"{len(spilled)} secrets in the records"
-    return Tried(True, ())
 
 
 def _shape(live: LiveNode, contract: str) -> str:

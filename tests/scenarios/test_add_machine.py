@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from tests.lab.configs import ClusterSecrets
 from tests.lab.control import Lab
 from tests.nursery.client import Nursery
 from tests.scenarios.adopting import Running, configuration, named
-from tests.scenarios.playing import Project, network_of
+from tests.scenarios.playing import Project, machine, network_of
 
 ROTATING = "machine:\n  acceptedCAs:\n    - crt: LS0tLS1CRUdJTiBDRVJUSUZJQ0FURS0tLS0tCi0tLS0tRU5EIENFUlRJRklDQVRFLS0tLS0K\n"
 OTHER_ID = "cluster:\n  id: VGhpcyBpcyBhbm90aGVyIGNsdXN0ZXI=\n"
@@ -31,6 +32,16 @@ CONFIGS = {
 }
 
 
+def beside(running: Running) -> None:
+    """A control plane of somebody else's cluster, and that cluster's talosconfig."""
+    other = ClusterSecrets("other")
+    text = other.config("controlplane", "cp-other", version="v1.13.9")
+    running.lab.add(name="cp-other", description=machine(99, running.network, "7c3f2e5e", version="v1.13.9", installed=text))
+    running.addresses["cp-other"] = f"{running.network}.99"
+    (running.folder / "other.talosconfig").write_text(other.talosconfig(list(running.addresses.values())), encoding="utf-8")
+    running.lab.wait(node="cp-other", stage="booting")
+
+
 @pytest.fixture(scope="module")
 def managed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, Nursery]]:
     """A cluster of one control plane and one worker that is adopted, and nodes around it that are not."""
@@ -40,6 +51,7 @@ def managed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running,
         try:
             ended = nursery.run("talos_adopt", **running.options("cp-1", "w-1", consent_class_b=True, control_planes=1))
             assert ended.result.get("changed"), ended
+            beside(running)
             yield running, nursery
         finally:
             nursery.close()
@@ -50,38 +62,65 @@ def add(managed: tuple[Running, Nursery], *names: str, **more: Any) -> dict[str,
     return nursery.run("talos_adopt", **running.options(*names, add_machine=True, **{"consent_class_b": True, **more})).result
 
 
-def edit(running: Running, name: str, before: str, after: str) -> None:
-    path = next((running.folder / "ichor").glob(f"*/{name}.yaml"))
-    text = path.read_text(encoding="utf-8")
-    assert before in text
-    path.write_text(text.replace(before, after), encoding="utf-8")
+def recorded(name: str, state: str) -> str:
+    """The record of w-2 under a name, as discovery or a person left it."""
+    return (f"apiVersion: ichor.maesh.dev/v1alpha1\nkind: TalosMachine\nmetadata:\n  name: {name}\nspec:\n  clusterRef: prod\n"
+            f"  identity:\n    uuid: 5a1f0c03-51c8-4f0e-8d39-3cecef000003\n  endpoint: 192.0.2.3\n  approvalState: {state}\n")
+
+
+def variables(running: Running, name: str, **more: Any) -> str:
+    """For the playbook."""
+    return json.dumps({"ichor_cluster": "prod", "ichor_addresses": [running.addresses[name]], "ichor_talosconfig": str(running.path),
+                       "ichor_store_path": str(running.folder / "ichor"), "ichor_allow_loopback": True, "ichor_consent_class_b": True, **more})
 
 
 def stored(running: Running) -> dict[str, bytes]:
     return {name: text for name, text in running.files().items() if not name.startswith(".state")}
 
 
-@pytest.mark.parametrize(("name", "reason", "says"), [
-    ("w-other-id", "AuthorityMismatch", "ichor.talos.reclaim"), ("w-rotating", "CARotation", "Finish the rotation"),
-    ("cp-2", "TooManyControlPlanes", "Raise the count first"), ("w-login", "BlockedMachines", "Every machine is blocked; nothing was written"),
-])
-def test_what_is_refused_writes_nothing(managed: tuple[Running, Nursery], name: str, reason: str, says: str) -> None:
-    running = managed[0]
-    before, mark = stored(running), running.lab.mark()
-    for check in (True, False):
-        found = managed[1].run("talos_adopt", check=check, **running.options(name, add_machine=True, consent_class_b=True)).result
-        assert found["failed"] and found["reason"] == reason and says in str(found["refusals"]), found
-        assert not found["changed"] and stored(running) == before and running.lab.writes(since=mark) == {}
+@dataclass(frozen=True)
+class Refused:
+    """`node`: who is to be added. `wrong`: with another cluster's talosconfig. `rejected`: its record says so."""
+
+    node: str
+    reason: str
+    says: tuple[str, ...]
+    wrong: bool = False
+    rejected: bool = False
 
 
-def test_another_clusters_node_and_a_wrong_talosconfig_are_the_same_refusal(managed: tuple[Running, Nursery]) -> None:
-    running = managed[0]
-    before = stored(running)
-    wrong = ClusterSecrets("other").talosconfig([running.addresses["w-2"]])
-    found = managed[1].run("talos_adopt", **{**running.options("w-2", add_machine=True), "talosconfig": None, "talosconfig_content": wrong}).result
-    assert found["failed"] and found["reason"] in ("UnknownAuthority", "ClientCertificateRequired", "PermissionDenied"), found
-    assert found["reason"] != "UnknownAuthority" or "the talosconfig may be the wrong one" in found["msg"] and "ichor.talos.reclaim" in found["msg"]
-    assert stored(running) == before
+RECLAIM = "ansible-playbook ichor.talos.reclaim -e ichor_address="
+REFUSED = {
+    "a foreign node": Refused("w-other-id", "AuthorityMismatch", ("cluster c1 (id VGhpcyBpcyBhbm90aGVyIGNsdXN0ZXI=)", "nothing was written", RECLAIM)),
+    "an unknown authority": Refused("cp-other", "UnknownAuthority", ("belongs to another cluster", "the talosconfig may be the wrong one", RECLAIM)),
+    "a wrong talosconfig": Refused("w-2", "UnknownAuthority", ("belongs to another cluster", "the talosconfig may be the wrong one", RECLAIM), wrong=True),
+    "a rotation of the CA": Refused("w-rotating", "CARotation", ("accepts CAs beside its own", "Finish the rotation first")),
+    "a rejected machine": Refused("w-2", "Rejected", ("prod-rejected, which was rejected", "Delete that record"), rejected=True),
+    "a control plane over the count": Refused("cp-2", "TooManyControlPlanes", ("2 control planes, and its count is 1", "Raise the count first")),
+    "every machine blocked": Refused("w-login", "BlockedMachines", ("Every machine is blocked; nothing was written", "talosctl reset")),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_is_refused_writes_nothing(managed: tuple[Running, Nursery], name: str) -> None:
+    """By the playbook, and in check mode as well."""
+    running, nursery = managed
+    case, mark, project = REFUSED[name], running.lab.mark(), Project(running.folder)
+    path = running.folder / ("other.talosconfig" if case.wrong else "talosconfig")
+    record = running.folder / "ichor" / "machines" / "prod-rejected.yaml"
+    if case.rejected:
+        record.write_text(recorded("prod-rejected", "rejected"), encoding="utf-8")
+    try:
+        before = running.files()
+        check = nursery.run("talos_adopt", check=True, **running.options(case.node, add_machine=True, consent_class_b=True, talosconfig=str(path))).result
+        run = project.run("ichor.talos.add_machine", "-e", variables(running, case.node, ichor_talosconfig=str(path)), rc=2)
+        assert check["failed"]
+        for found in (check, run["Adopt"]):
+            assert not found["changed"] and found["reason"] == case.reason, found
+            assert all(text in found["msg"] for text in case.says), found["msg"]
+        assert running.files() == before and running.lab.writes(since=mark) == {}
+    finally:
+        record.unlink(missing_ok=True)
 
 
 def test_what_is_approved_is_reported_and_skipped(managed: tuple[Running, Nursery]) -> None:
@@ -91,27 +130,14 @@ def test_what_is_approved_is_reported_and_skipped(managed: tuple[Running, Nurser
     assert stored(managed[0]) == before
 
 
-def test_what_was_rejected_is_refused_by_name(managed: tuple[Running, Nursery]) -> None:
-    running = managed[0]
-    path = running.folder / "ichor" / "machines" / "prod-rejected.yaml"
-    path.write_text("apiVersion: ichor.maesh.dev/v1alpha1\nkind: TalosMachine\nmetadata:\n  name: prod-rejected\nspec:\n  clusterRef: prod\n"
-                    "  identity:\n    uuid: 5a1f0c03-51c8-4f0e-8d39-3cecef000003\n  endpoint: 192.0.2.3\n  approvalState: rejected\n", encoding="utf-8")
-    before = stored(running)
-    found = add(managed, "w-2")
-    assert found["failed"] and found["reason"] == "Rejected" and "prod-rejected" in found["msg"] and stored(running) == before
-    path.unlink()
-
-
 def test_a_worker_is_added(managed: tuple[Running, Nursery]) -> None:
     """Through the playbook: the pending record that discovery would have made is completed under its own name."""
     running = managed[0]
     path = running.folder / "ichor" / "machines" / "prod-found.yaml"
-    path.write_text("apiVersion: ichor.maesh.dev/v1alpha1\nkind: TalosMachine\nmetadata:\n  name: prod-found\nspec:\n  clusterRef: prod\n"
-                    "  identity:\n    uuid: 5a1f0c03-51c8-4f0e-8d39-3cecef000003\n  endpoint: 192.0.2.3\n  approvalState: pending\n", encoding="utf-8")
+    path.write_text(recorded("prod-found", "pending"), encoding="utf-8")
     mark = running.lab.mark()
     project = Project(running.folder)
-    options = json.dumps({"ichor_cluster": "prod", "ichor_addresses": [running.addresses["w-2"]], "ichor_talosconfig": str(running.path),
-                          "ichor_store_path": str(project.store), "ichor_allow_loopback": True, "ichor_consent_class_b": True})
+    options = variables(running, "w-2")
     check = project.run("ichor.talos.add_machine", "-e", options, "--check", "--diff")["Adopt"]
     run = project.run("ichor.talos.add_machine", "-e", options)["Adopt"]
     assert run["plan_id"] == check["plan_id"] and [step["action"] for step in run["plan"]] == ["AdoptPatch", "AdoptMachine", "ReleaseMachine"]

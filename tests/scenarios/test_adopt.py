@@ -9,58 +9,57 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.lab.control import Lab
+from tests.machinery.oddities import ODDITIES, Oddity, made, of_contract, with_edits
 from tests.nursery.client import Nursery
-from tests.scenarios.adopting import Running, configuration, named
+from tests.scenarios.adopting import Running, named
 from tests.scenarios.playing import Project, Run, network_of
 
-SYSCTLS = "machine:\n  sysctls:\n    net.core.somaxconn: 4096\n    vm.overcommit_memory: 1\n"
-MANIFESTS = "cluster:\n  extraManifests: [https://example.org/metallb.yaml]\n  inlineManifests:\n    - name: ns\n      contents: |\n        kind: Namespace\n"
-LEGACY_NETWORK = (
-    "machine:\n  network:\n    nameservers: [192.0.2.53]\n    interfaces:\n      - interface: bond0\n        bond: {mode: 802.3ad, interfaces: [eth0, eth1]}\n"
-    "        vlans:\n          - vlanId: 100\n            addresses: [192.0.2.11/24]\n            vip: {ip: 192.0.2.10}\n"
-    "  install:\n    grubUseUKICmdline: false\n    extraKernelArgs: [net.ifnames=0]\n")
-BY_ID = "machine:\n  install:\n    disk: /dev/disk/by-id/wwn-0x5000c500a0b1c2d3\n"
-BY_SELECTOR = "machine:\n  install:\n    diskSelector: {size: '>= 100GB', type: ssd}\n"
-DOCUMENTS = (
-    "apiVersion: v1alpha1\nkind: LinkAliasConfig\nname: net0\nselector:\n  match: mac(link.permanent_addr) == \"3c:ec:ef:00:00:03\"\n",
-    "apiVersion: v1alpha1\nkind: UserVolumeConfig\nname: data\nprovisioning:\n  diskSelector:\n    match: disk.transport == \"nvme\"\n  minSize: 10GiB\n"
-    "encryption:\n  provider: luks2\n  keys:\n    - slot: 0\n      nodeID: {}\n",
-    "apiVersion: v1alpha1\nkind: RegistryMirrorConfig\nname: docker.io\nendpoints:\n  - url: https://mirror.example.org\n")
-SECRET_VALUES = {"w-login": "s3cr3t-of-the-registry", "w-tunnel": "2KAWbX5i3eUzIrGnP5DGRK4YBgY7mRqfJGZS5CgM3n4=", "w-proxy": "pr0xy-passw0rd"}
-BLOCKED = {
-    "w-login": "apiVersion: v1alpha1\nkind: RegistryAuthConfig\nname: registry.example.org\nusername: ci\npassword: s3cr3t-of-the-registry\n",
-    "w-tunnel": "apiVersion: v1alpha1\nkind: WireguardConfig\nname: wg0\nprivateKey: 2KAWbX5i3eUzIrGnP5DGRK4YBgY7mRqfJGZS5CgM3n4=\naddresses: []\n"
-                "peers:\n  - publicKey: 7KAWbX5i3eUzIrGnP5DGRK4YBgY7mRqfJGZS5CgM3n4=\n    allowedIPs: [10.9.0.0/24]\n",
-    "w-proxy": "machine:\n  env:\n    HTTPS_PROXY: http://ci:pr0xy-passw0rd@proxy.example.org:3128\n",
-}
-PATHS = {"w-login": "RegistryAuthConfig/registry.example.org: password", "w-tunnel": "WireguardConfig/wg0: privateKey",
-         "w-proxy": "v1alpha1: machine.env.HTTPS_PROXY"}
+#: What a control plane has of the old generation is the whole cluster's.
+OLD_KEY = next(oddity for oddity in ODDITIES if oddity.name == "old generations of the encryption key")
 
 
-def found(contract: str) -> dict[str, str]:
-    """A control plane, workers with oddities, and workers that hold what no record may."""
-    legacy = contract != "1.14"
-    install = (lambda text: text) if legacy else (lambda text: "machine:\n  sysfs:\n    a: b\n")
-    commented = configuration(contract, "worker", named("w-2"), install(BY_SELECTOR), *DOCUMENTS)
-    return {
-        "cp-1": configuration(contract, "controlplane", named("cp-1"), SYSCTLS, MANIFESTS, LEGACY_NETWORK if legacy else SYSCTLS),
-        "w-1": configuration(contract, "worker", named("w-1"), SYSCTLS, install(BY_ID)),
-        "w-2": f"# kept by hand\n{commented}".replace("\n", "\r\n"),
-        **{name: configuration(contract, "worker", named(name), patch) for name, patch in BLOCKED.items()},
-    }
+@dataclass
+class World:
+    """A cluster in which each node has one oddity. `odd`: by the node's name; the first control plane has none."""
+
+    running: Running
+    odd: dict[str, Oddity]
+
+    @property
+    def blocked(self) -> dict[str, Oddity]:
+        return {name: oddity for name, oddity in self.odd.items() if oddity.blocks}
+
+    @property
+    def good(self) -> list[str]:
+        return [name for name in self.running.configs if name not in self.blocked]
+
+
+def nodes(contract: str) -> tuple[dict[str, str], dict[str, Oddity]]:
+    """The configurations by the name of the node, and whose is which oddity."""
+    of_all = OLD_KEY.patches if contract == "1.12" else ()
+    texts, odd = {"cp-1": made(contract, "controlplane", *of_all, named("cp-1"))}, {}
+    for number, oddity in enumerate((one for one in of_contract(contract) if one.runs and "encryption key" not in one.name), 2):
+        plane = oddity.role == "controlplane"
+        name = f"{'cp' if plane else 'w'}-{number}"
+        own = () if oddity.shape == "1.12" else (named(name),)
+        texts[name] = with_edits(made(contract, oddity.role, *(of_all if plane else ()), *own, *oddity.patches, shape=oddity.shape), oddity)
+        odd[name] = oddity
+    return texts, odd
 
 
 @pytest.fixture(params=["1.12", "1.13", "1.14"])
-def running(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Running]:
+def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     contract = str(request.param)
+    texts, odd = nodes(contract)
     with Lab.start({"nodes": {}}, speed=20) as lab:
-        yield Running(lab, tmp_path / "project", network_of(f"{__name__} {contract}"), found(contract), contract).start()
+        yield World(Running(lab, tmp_path / "project", network_of(f"{__name__} {contract}"), texts, contract).start(), odd)
 
 
 def play(project: Project, running: Running, *more: str, rc: int | None = 0, **variables: Any) -> Run:
@@ -69,39 +68,44 @@ def play(project: Project, running: Running, *more: str, rc: int | None = 0, **v
     return project.run("ichor.talos.adopt", "-e", json.dumps(options), *more, rc=rc)
 
 
-def test_what_people_have_is_adopted_and_what_no_record_holds_is_named(running: Running) -> None:
+def test_what_people_have_is_adopted_and_what_no_record_holds_is_named(world: World) -> None:
+    running = world.running
     project, lab = Project(running.folder), running.lab
     mark = lab.mark()
     names = {name: running.record(name) for name in running.configs}
-    good = [names[name] for name in ("cp-1", "w-1", "w-2")]
 
-    check = play(project, running, "--check", "--diff")["Adopt"]
-    assert check["changed"] and set(check["blocked"]) == set(names.values()) - set(good), check["adoption"]
+    check = play(project, running, "--check", "--diff")
+    shown = check["Adopt"]
+    told = {one["machine"]: one for one in shown["adoption"]}
+    for name, oddity in world.odd.items():
+        assert tuple(one["path"] for one in told[names[name]]["class_c"]) == oddity.blocks, (oddity.name, told[names[name]])
+        assert all(one["hint"] for one in told[names[name]]["class_c"])
+    assert shown["changed"] and set(shown["blocked"]) == {names[name] for name in world.blocked}
     # What a check opens may be made; records, bundle and events are not.
     assert not any(text.startswith((b"apiVersion", b"cluster:")) for text in running.files().values())
-    told = {one["machine"]: one for one in check["adoption"]}
-    for name, path in PATHS.items():
-        assert [one["path"] for one in told[names[name]]["class_c"]] == [path] and all(one["hint"] for one in told[names[name]]["class_c"])
-    assert told[names["w-1"]]["role"] == "worker" and told[names["cp-1"]]["install"]
+    assert told[names["cp-1"]]["role"] == "controlplane" and told[names["cp-1"]]["install"]
 
-    run = play(project, running)["Adopt"]
-    assert [(step["action"], step["target"]) for step in run["plan"]] == [(step["action"], step["target"]) for step in check["plan"]]
-    assert run["plan_id"] == check["plan_id"] and {str(record["spec"].get("documents")) for record in run["records"]} == {
-        str(record["spec"].get("documents")) for record in check["records"]}
-    assert [running.ready(name) for name in ("cp-1", "w-1", "w-2")] == ["Converged"] * 3
+    run = play(project, running)
+    done = run["Adopt"]
+    assert [(step["action"], step["target"]) for step in done["plan"]] == [(step["action"], step["target"]) for step in shown["plan"]]
+    assert done["plan_id"] == shown["plan_id"] and {str(record["spec"].get("documents")) for record in done["records"]} == {
+        str(record["spec"].get("documents")) for record in shown["records"]}
+    assert {name: running.ready(name) for name in world.good} == dict.fromkeys(world.good, "Converged")
     assert running.status("prod", "clusters")["bootstrappedAt"]
-    for again in (play(project, running, "--check"), play(project, running)):
-        assert not again["Adopt"]["changed"] and "Nothing to adopt" in again["Adopt"]["msg"]
 
     loop = Nursery()
     try:
-        ended = loop.run("talos_controller", cluster="prod", until="settled", max_runtime=60, store_path=str(project.store), discover=False,
-                         **{key: value for key, value in running.options().items() if key in ("allow_loopback", "timing")})
+        options = {key: value for key, value in running.options().items() if key not in ("addresses", "cluster")}
+        for again in (True, False):
+            second = loop.run("talos_adopt", check=again, consent_class_b=True, **running.options()).result
+            assert not second["changed"] and "Nothing to adopt" in second["msg"], second
+        del options["talosconfig"]
+        ended = loop.run("talos_controller", cluster="prod", until="settled", max_runtime=60, discover=False, **options)
     finally:
         loop.close()
     assert ended.result["plan"] == [] and {one["reason"] for one in ended.result["machines"]} == {"Converged"}, ended.result
-    assert lab.writes(since=mark) == {}
-    bundle = (project.store / "secrets" / "prod.yaml")
+    assert len(ended.result["machines"]) == len(world.good) and lab.writes(since=mark) == {}
+    bundle = project.store / "secrets" / "prod.yaml"
     assert bundle.stat().st_mode & 0o777 == 0o600
-    for value in SECRET_VALUES.values():
-        assert not any(value.encode() in text for text in running.files().values()) and value not in str(check) + str(run)
+    written = b"".join(running.files().values()).decode() + check.output + run.output + str(check.tasks) + str(run.tasks)
+    assert [oddity.name for oddity in world.blocked.values() if oddity.secret and oddity.secret in written] == []

@@ -23,13 +23,23 @@ from .._model.observed import Absent, Observed, Present, Unknown
 from .._model.plan import Target
 from .._model.records import CLUSTER, Record, text_at
 from .adoption_classes import unreadable
-from .adoption_reading import cluster_id, read_node, role_of
+from .adoption_reading import cluster_id, read_node, read_partly, role_of
 from .adoption_words import AdoptSeen, AdoptWish, Blocked, LiveNode
 from .approved import has_converged, held_for_adoption
 
 NEW, PENDING, REJECTED, HELD, ADOPTED, ELSEWHERE = "new", "pending", "rejected", "held", "adopted", "elsewhere"
 #: The end of the names of the patches that adoption writes.
 SUFFIX = "adopted"
+#: How many faults of one configuration are told.
+_FAULTS = 100
+
+
+@dataclass(frozen=True)
+class Unread:
+    """A configuration that is not understood as a whole: the part that is, and what blocks."""
+
+    config: Config | None
+    blocked: tuple[Blocked, ...]
 
 
 @dataclass(frozen=True)
@@ -46,7 +56,7 @@ class Case:
     def at(self, address: str) -> Target:
         """What a step or a refusal about the node at an address names. Its UUID alone stands for it: a run that goes on finds records that the
         one before made, and its plan is to be the same."""
-        node = next((node for node in self.live if node.address == address), None)
+        node = self._by_address.get(address)
         uuid = canonical_uuid(node.facts.identity.uuid) if node is not None else ""
         return Target(name=self.names.get(address, ""), cluster=self.wish.cluster, uuid=uuid, address=address)
 
@@ -58,6 +68,10 @@ class Case:
             if isinstance(node, Present):
                 found.setdefault(canonical_uuid(node.value.facts.identity.uuid) or address, node.value)
         return tuple(found.values())
+
+    @cached_property
+    def _by_address(self) -> dict[str, LiveNode]:
+        return {node.address: node for node in self.live}
 
     @cached_property
     def silent(self) -> tuple[tuple[str, Unknown], ...]:
@@ -98,14 +112,15 @@ class Case:
         return min(min(found)[1], oldest, key=VERSIONS.index) if found else oldest
 
     @cached_property
-    def configs(self) -> dict[str, Config | Blocked]:
+    def configs(self) -> dict[str, Config | Unread]:
         """What each node runs, by address, or why this is not understood."""
-        found: dict[str, Config | Blocked] = {}
+        found: dict[str, Config | Unread] = {}
         for node in self.known:
             try:
                 found[node.address] = read_node(node, self.contract)[0]
             except ConfigProblem as problem:
-                found[node.address] = unreadable(problem)
+                partly, faults = read_partly(node, self.contract)
+                found[node.address] = Unread(partly, tuple(unreadable(one) for one in faults[:_FAULTS] or (problem,)))
         return found
 
     def config(self, node: LiveNode) -> Config | None:
@@ -158,9 +173,17 @@ class Case:
             return own
         return "?" if _bare(authority) != _bare(bundle.value.os.crt) else ""
 
+    @cached_property
+    def _by_uuid(self) -> dict[str, Record]:
+        """The first record of each UUID."""
+        found: dict[str, Record] = {}
+        for record in self.seen.machines:
+            found.setdefault(canonical_uuid(text_at(record.spec, "identity", "uuid")), record)
+        return found
+
     def record_of(self, node: LiveNode) -> Record | None:
         uuid = canonical_uuid(node.facts.identity.uuid)
-        return next((record for record in self.seen.machines if uuid and canonical_uuid(text_at(record.spec, "identity", "uuid")) == uuid), None)
+        return self._by_uuid.get(uuid) if uuid else None
 
     def state(self, node: LiveNode) -> str:
         """What the store says of the machine."""

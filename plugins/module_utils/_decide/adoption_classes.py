@@ -31,6 +31,8 @@ _OWNED = (
     (LEGACY, "cluster.controlPlane.endpoint"), (LEGACY, "cluster.clusterName"), ("KubeClusterConfig", "endpoint"), ("KubeClusterConfig", "clusterName"),
     ("KubeServiceAccountConfig", "issuer.issuerURL"),
 )
+#: What of the old section `cluster` is in documents of its own since.
+_IN_DOCUMENTS = ("id", "secret", "ca", "aggregatorCA", "serviceAccount", "secretboxEncryptionSecret", "aescbcEncryptionSecret")
 _MANIFESTS = ((LEGACY, ("cluster", "inlineManifests"), "contents"), ("KubeInlineManifestConfig", (), "manifest"))
 #: Of the configuration of kubelet's credential providers, what is no secret.
 _PROVIDERS = ("machine", "kubelet", "credentialProviderConfig")
@@ -159,6 +161,17 @@ def authority_apart(differences: Iterable[Difference]) -> tuple[Blocked, ...]:
     """CAs, keys and tokens that are not those of the bundle."""
     return tuple(Blocked(one.where, "it is not that of the secrets bundle", "Give the bundle that this node's cluster was made with; a rotation under way "
                          "has to be finished first.", "15/authority", "AuthorityMismatch") for one in differences)
+
+
+def shape_apart(config: Config, contract: str) -> tuple[Blocked, ...]:
+    """The cluster's secrets in the places that they had before documents took them over: they go into no patch, and no render of a newer
+    contract puts them there."""
+    if contract in ("1.12", "1.13") or config.legacy is None:
+        return ()
+    cluster = config.legacy.data.get("cluster") or {}
+    return tuple(Blocked(f"{LEGACY}: cluster.{key}", f"the cluster's configuration has the shape of Talos {contract}, and this one that of an earlier release",
+                         f"Write this node's configuration anew for Talos {contract} (talosctl gen config with the cluster's secrets), or leave it out.",
+                         "15/not-representable") for key in _IN_DOCUMENTS if cluster.get(key))
 
 
 def unreadable(problem: ConfigProblem) -> Blocked:

@@ -24,8 +24,8 @@ from .._model.dialling import dial_rules
 from .._model.errors import TalosError
 from .._model.observed import Present
 from .._model.records import Json, JsonMap
-from .adoption_case import HELD, SUFFIX, Case
-from .adoption_classes import authority_apart, drifted_since, left_over, owned, registries_apart, secrets_beside, spilled, unreadable
+from .adoption_case import HELD, SUFFIX, Case, Unread
+from .adoption_classes import authority_apart, drifted_since, left_over, owned, registries_apart, secrets_beside, shape_apart, spilled, unreadable
 from .adoption_reading import machine_spec, role_of
 from .adoption_words import Blocked, LiveNode, Member
 
@@ -49,11 +49,10 @@ def looked_at(case: Case, node: LiveNode, cluster: JsonMap, bundle: Bundle) -> M
     name, config, record = case.names[node.address], case.configs[node.address], case.record_of(node)
     held = case.state(node) == HELD
     if not isinstance(config, Config):
-        loose = case.loose.get(node.address)
-        return Member(node, name, role_of(loose) if loose is not None else "", record=record, blocked=(config,))
+        return _unread(case, node, config, cluster, bundle)
     spec = dict(record.spec) if held and record is not None else machine_spec(node, config, case.wish.cluster, name, node.address)
     member = Member(node, name, role_of(config), config, spec, record)
-    stopped = (*_not_dialled(case, node, cluster), *_staged(node, config))
+    stopped = (*_not_dialled(case, node, cluster), *_staged(node, config), *(() if held else shape_apart(config, case.contract)))
     if stopped:
         return replace(member, blocked=stopped)
     patches = _all_patches(case) if held else case.patches(name)
@@ -74,6 +73,20 @@ def looked_at(case: Case, node: LiveNode, cluster: JsonMap, bundle: Bundle) -> M
     own = tuple(atom for atom in atoms if owned(atom))
     member = replace(member, atoms=tuple(atom for atom in atoms if atom not in own), owned=own, blocked=blocked)
     return member if blocked else replace(member, blocked=_differing(case, member, cluster, bundle, (*patches, *own_patch(case, member, atoms))))
+
+
+def _unread(case: Case, node: LiveNode, config: Unread, cluster: JsonMap, bundle: Bundle) -> Member:
+    """A node whose configuration is not understood as a whole. The secrets of the rest are named as well, so that nobody mends it twice."""
+    name, loose = case.names[node.address], case.loose.get(node.address) or config.config
+    member = Member(node, name, role_of(loose) if loose is not None else "", record=case.record_of(node), blocked=config.blocked)
+    if config.config is None:
+        return member
+    spec = machine_spec(node, config.config, case.wish.cluster, name, node.address)
+    try:
+        base = render(_input(case, replace(member, spec=spec), cluster, bundle, case.patches(name))).config
+    except ConfigProblem:
+        return member
+    return replace(member, blocked=(*config.blocked, *secrets_beside(config.config, base)[0]))
 
 
 def _input(case: Case, member: Member, cluster: JsonMap, bundle: Bundle, patches: Iterable[PatchRecord]) -> RenderInput:

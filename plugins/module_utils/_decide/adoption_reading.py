@@ -15,8 +15,9 @@ from typing import Any
 
 from .._machineconfig import cel
 from .._machineconfig.contract import contract_in, minor, schema_for
-from .._machineconfig.documents import Config, load
+from .._machineconfig.documents import Config, load, understood
 from .._machineconfig.named import host_name
+from .._machineconfig.problem import ConfigProblem
 from .._machineconfig.schema import VERSIONS
 from .._model.errors import TalosError
 from .._model.hardware import meaningful
@@ -60,6 +61,12 @@ def read_node(node: LiveNode, contract: str = "") -> tuple[Config, str]:
     config = load(node.text, newest)
     wanted = min(contract or _contract(config), newest, key=VERSIONS.index)
     return (config if wanted == newest else load(node.text, wanted)), wanted
+
+
+def read_partly(node: LiveNode, contract: str) -> tuple[Config | None, tuple[ConfigProblem, ...]]:
+    """What of a node's configuration is understood by the schema of a contract, and all that is not."""
+    newest = schema_for(node.facts.talos_version)
+    return understood(node.text, min(contract or newest, newest, key=VERSIONS.index))
 
 
 def _contract(config: Config) -> str:

@@ -111,6 +111,27 @@ def load(data: bytes | str, version: str, *, source: str = "") -> Config:
         raise error.at(source=source) from None
 
 
+def understood(data: bytes | str, version: str, *, source: str = "") -> tuple[Config | None, tuple[ConfigProblem, ...]]:
+    """What of a configuration the schema knows, None where that makes none, and every document and key that it does not know, in order."""
+    found: list[Document] = []
+    faults: list[ConfigProblem] = []
+    try:
+        for node in read(data):
+            try:
+                document, unknown = _decoded(node, schema(version))
+            except ConfigProblem as error:
+                faults.append(error)
+                continue
+            found.append(document)
+            faults.extend(unknown)
+        refuse_twice(found)
+        config = arrange(version, found) if found else None
+    except ConfigProblem as error:
+        faults.append(error)
+        config = None
+    return config, tuple(fault.at(source=source) for fault in faults)
+
+
 def refuse_twice(documents: Iterable[Document]) -> None:
     """A document of the same kind and name twice in one text."""
     seen: set[str] = set()
@@ -162,6 +183,14 @@ def _conflict(one: str, other: str, document: Document) -> ConfigProblem:
 
 def decode(node: Node, kinds: Schema) -> Document:
     """One document, strictly. Raises ConfigProblem (UnknownKind, WrongType, UnknownKey) with path and line."""
+    document, unknown = _decoded(node, kinds)
+    if unknown:
+        raise unknown[0].and_more(len(unknown) - 1)
+    return document
+
+
+def _decoded(node: Node, kinds: Schema) -> tuple[Document, tuple[ConfigProblem, ...]]:
+    """One document, and a problem for each key that is not known. Raises ConfigProblem for whatever else is wrong with it."""
     if node.kind != MAPPING:
         raise ConfigProblem(problem.WRONG_TYPE, "a document has to be a mapping of keys to values", line=node.line)
     kind = _kind_of(node, kinds)
@@ -173,10 +202,8 @@ def decode(node: Node, kinds: Schema) -> Document:
         data = kind.struct.read(body, reading) or {}
     except ConfigProblem as error:
         raise error.at(document=identity) from None
-    if reading.unknown:
-        path, key = reading.unknown[0]
-        raise _unknown_key(kind, kinds, path, key.line, len(reading.unknown)).at(document=identity)
-    return Document(kind, data, node.line)
+    unknown = tuple(_unknown_key(kind, kinds, path, key.line).at(document=identity) for path, key in reading.unknown)
+    return Document(kind, data, node.line), unknown
 
 
 def _scalar_text(node: Node, key: str) -> str:
@@ -205,19 +232,24 @@ def _kind_of(node: Node, kinds: Schema) -> Kind:
     later = [other for other in VERSIONS if name in schema(other)] if version == "v1alpha1" and name != LEGACY else []
     hint = f"It is known from Talos {later[0]} on." if later else "Check its spelling; Kubernetes objects go into inline manifests."
     raise ConfigProblem(
-        problem.UNKNOWN_KIND, f"the kind {name[:64]} ({version[:32]}) is not known to Talos {kinds.version}", hint=hint, line=node.line,
+        problem.UNKNOWN_KIND, f"the kind {name[:64]} ({version[:32]}) is not known to Talos {kinds.version}", hint=hint,
+        document=_named(node, name), line=node.line,
     )
 
 
-def _unknown_key(kind: Kind, kinds: Schema, path: str, line: int, count: int) -> ConfigProblem:
-    more = f" (and {count - 1} more)" if count > 1 else ""
+def _named(node: Node, kind: str) -> str:
+    """`Kind/name` of a document that is not known, as far as it says so."""
+    return "/".join(part[:64] for part in (kind, _scalar_text(node, "name")) if part)
+
+
+def _unknown_key(kind: Kind, kinds: Schema, path: str, line: int) -> ConfigProblem:
     later = [
         version for version in VERSIONS
         if version > kinds.version and kind.name in schema(version) and _knows(schema(version).kind(kind.name), path.split("."))
     ]
     hint = f"Talos knows it from {later[0]} on." if later else "Check its spelling and its place."
     return ConfigProblem(
-        problem.UNKNOWN_KEY, f"the key '{path.rsplit('.', 1)[-1][:64]}' is not known to Talos {kinds.version}{more}", hint=hint, path=path, line=line,
+        problem.UNKNOWN_KEY, f"the key '{path.rsplit('.', 1)[-1][:64]}' is not known to Talos {kinds.version}", hint=hint, path=path, line=line,
     )
 
 

@@ -72,3 +72,10 @@ class ConfigProblem(TalosError):
         self.line = self.line or line
         self._place()
         return self
+
+    def and_more(self, count: int) -> ConfigProblem:
+        """The same problem as the first of several."""
+        if count:
+            self.what = f"{self.what} (and {count} more)"
+            self._place()
+        return self

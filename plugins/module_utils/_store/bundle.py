@@ -63,15 +63,16 @@ def write(path: Path, data: bytes, *, replace: bool) -> None:
 
 
 def prepare_folder(folder: Path) -> None:
-    """The folder of the bundles, closed to others, with a note to git; one that is there stays as it is. Raises TalosError."""
-    if files.is_there(folder):
-        return
-    files.make_folder(folder)
+    """The folder of the bundles, closed to others, with a note to git; one that has something in it stays as it is. An empty one may be
+    left by a run that was killed before the note was there. Raises TalosError.
+    """
+    files.make_folder(folder, 0o700)
     try:
-        folder.chmod(0o700)
+        kept = any(not name.endswith(files.TEMPORARY) for name in os.listdir(folder))
     except OSError as error:
-        raise files.store_error(error, "closed to others", folder) from error
-    files.write_atomically(folder / ".gitignore", _NOTE)
+        raise files.store_error(error, "read", folder) from error
+    if not kept:
+        files.write_atomically(folder / ".gitignore", _NOTE)
 
 
 def read(path: Path, name: str, decrypt: Decrypt | None) -> bytes:

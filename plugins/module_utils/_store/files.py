@@ -107,8 +107,8 @@ def is_there(path: Path) -> bool:
     return True
 
 
-def make_folder(path: Path) -> None:
-    """The folder and those above it, durable. Raises TalosError."""
+def make_folder(path: Path, mode: int = 0o777) -> None:
+    """The folder and those above it, durable; `mode` is of the folder itself where it is made. Raises TalosError."""
     try:
         missing = []
         here = path
@@ -116,7 +116,7 @@ def make_folder(path: Path) -> None:
             missing.append(here)
             here = here.parent
         for folder in reversed(missing):
-            folder.mkdir(exist_ok=True)
+            folder.mkdir(mode if folder == path else 0o777, exist_ok=True)
             _sync_folder(folder.parent)
     except OSError as error:
         raise store_error(error, "created", path) from error
