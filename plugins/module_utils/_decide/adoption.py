@@ -35,6 +35,8 @@ from .disk_words import install_words
 
 #: What an approval sets, or set: the machine is approved anew.
 _APPROVAL = ("approvalState", "approvedBy", "approvedVia", "approvedAt", "acceptedFingerprint")
+#: What tells whose patch it is.
+_WHOSE = ("clusterRef", "layer", "machineSelector")
 #: How many paths a line names.
 _NAMED = 12
 _WIPE = "Take off the nodes what the paths name; or wipe a machine (talosctl reset) and let it be found in maintenance mode."
@@ -142,8 +144,12 @@ def _listed(texts: Sequence[str]) -> str:
 
 
 def _invalid(case: Case, steps: Iterable[Step]) -> Iterable[Refusal]:
-    """A record that the store would refuse is refused before the first write."""
+    """A record that the store would refuse is refused before the first write, and so is a patch that is somebody's own."""
     for step in steps:
+        if isinstance(step, AdoptPatch) and step.before is not None and any(step.before.spec.get(key) != step.settings.get(key) for key in _WHOSE):
+            yield Refusal(step.target, "RecordExists", f"There is a patch {step.record.name} already, and it is for other machines than adoption's would be.",
+                          "Give it another name.", "15/name-taken")
+            continue
         if isinstance(step, (AdoptCluster, AdoptPatch, AdoptMachine)):
             for problem in validate(step.record, step.before if isinstance(step, (AdoptPatch, AdoptMachine)) else None):
                 yield Refusal(step.target, "RecordInvalid", problem.message, "Change it on the node, or leave the machine out.", "15/record-invalid")

@@ -30,8 +30,6 @@ from .approved import has_converged, held_for_adoption
 NEW, PENDING, REJECTED, HELD, ADOPTED, ELSEWHERE = "new", "pending", "rejected", "held", "adopted", "elsewhere"
 #: The end of the names of the patches that adoption writes.
 SUFFIX = "adopted"
-#: How many faults of one configuration are told.
-_FAULTS = 100
 
 
 @dataclass(frozen=True)
@@ -120,7 +118,7 @@ class Case:
                 found[node.address] = read_node(node, self.contract)[0]
             except ConfigProblem as problem:
                 partly, faults = read_partly(node, self.contract)
-                found[node.address] = Unread(partly, tuple(unreadable(one) for one in faults[:_FAULTS] or (problem,)))
+                found[node.address] = Unread(partly, tuple(unreadable(one) for one in faults or (problem,)))
         return found
 
     def config(self, node: LiveNode) -> Config | None:
@@ -129,15 +127,24 @@ class Case:
 
     @cached_property
     def loose(self) -> dict[str, Config]:
-        """The same by the newest schema that the node knows, for what has to be told of a node whose configuration blocks it."""
+        """The same by the newest schema that the node knows, or what of it is understood, for what has to be told of a node whose configuration
+        blocks it.
+        """
         found: dict[str, Config] = {}
         for node in self.known:
             config = self.config(node)
             try:
                 found[node.address] = config if config is not None else read_node(node)[0]
             except ConfigProblem:
-                continue
+                unread = self.configs[node.address]
+                if isinstance(unread, Unread) and unread.config is not None and unread.config.legacy is not None:
+                    found[node.address] = unread.config
         return found
+
+    @cached_property
+    def unread(self) -> tuple[tuple[LiveNode, Unread], ...]:
+        """The nodes whose configurations are not understood."""
+        return tuple((node, config) for node in self.known if isinstance(config := self.configs[node.address], Unread))
 
     @cached_property
     def planes(self) -> tuple[tuple[LiveNode, Config], ...]:

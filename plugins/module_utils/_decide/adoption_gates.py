@@ -165,7 +165,15 @@ def _over_the_count(case: Case) -> Iterable[Refusal]:
 
 
 def _no_plane(case: Case) -> Iterable[Refusal]:
-    if case.seen.cluster is None and case.live and not case.planes and not any(role_of(config) == "controlplane" for config in case.loose.values()):
+    if case.seen.cluster is not None or not case.live or case.planes:
+        return
+    if case.unread:
+        yield Refusal(case.target, "ControlPlaneNeeded", "No configuration of a control plane is understood, and the cluster has no record to go by; nothing "
+                      "was written.", "Mend what is named, or name a control plane too.", "15/no-control-plane")
+        for node, unread in case.unread:
+            for one in unread.blocked:
+                yield Refusal(case.at(node.address), one.reason, f"{one.sentence}.", one.hint, one.rule)
+    elif not any(role_of(config) == "controlplane" for config in case.loose.values()):
         yield Refusal(case.target, "ControlPlaneNeeded", "None of the nodes that answered is a control plane, and the cluster has no record to go by.",
                       "Name a control plane too.", "15/no-control-plane")
 

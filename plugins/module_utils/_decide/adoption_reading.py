@@ -29,6 +29,8 @@ from .adoption_words import LiveNode
 from .approval_case import disk_identity
 from .disk_selector import matching, named
 
+#: How many faults of one configuration are told.
+_FAULTS = 100
 _TAG = re.compile(r".*:v?([0-9]+\.[0-9]+\.[0-9]+(?:-[0-9A-Za-z.-]+)?)(?:@sha256:[0-9a-f]{64})?\Z", re.DOTALL)
 _SELECTOR = ("match", "size", "name", "model", "serial", "modalias", "uuid", "wwid", "type", "busPath")
 
@@ -64,9 +66,9 @@ def read_node(node: LiveNode, contract: str = "") -> tuple[Config, str]:
 
 
 def read_partly(node: LiveNode, contract: str) -> tuple[Config | None, tuple[ConfigProblem, ...]]:
-    """What of a node's configuration is understood by the schema of a contract, and all that is not."""
+    """What of a node's configuration is understood by the schema of a contract, and what is not."""
     newest = schema_for(node.facts.talos_version)
-    return understood(node.text, min(contract or newest, newest, key=VERSIONS.index))
+    return understood(node.text, min(contract or newest, newest, key=VERSIONS.index), _FAULTS)
 
 
 def _contract(config: Config) -> str:

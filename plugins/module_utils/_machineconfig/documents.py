@@ -111,14 +111,17 @@ def load(data: bytes | str, version: str, *, source: str = "") -> Config:
         raise error.at(source=source) from None
 
 
-def understood(data: bytes | str, version: str, *, source: str = "") -> tuple[Config | None, tuple[ConfigProblem, ...]]:
-    """What of a configuration the schema knows, None where that makes none, and every document and key that it does not know, in order."""
+def understood(data: bytes | str, version: str, most: int, *, source: str = "") -> tuple[Config | None, tuple[ConfigProblem, ...]]:
+    """What of a configuration the schema knows, None where that makes none, and the documents and keys that it does not know, in order.
+
+    most: so many of these, for what has thousands.
+    """
     found: list[Document] = []
     faults: list[ConfigProblem] = []
     try:
         for node in read(data):
             try:
-                document, unknown = _decoded(node, schema(version))
+                document, unknown, dummy = _decoded(node, schema(version), most)
             except ConfigProblem as error:
                 faults.append(error)
                 continue
@@ -129,7 +132,7 @@ def understood(data: bytes | str, version: str, *, source: str = "") -> tuple[Co
     except ConfigProblem as error:
         faults.append(error)
         config = None
-    return config, tuple(fault.at(source=source) for fault in faults)
+    return config, tuple(fault.at(source=source) for fault in faults[:most])
 
 
 def refuse_twice(documents: Iterable[Document]) -> None:
@@ -183,14 +186,16 @@ def _conflict(one: str, other: str, document: Document) -> ConfigProblem:
 
 def decode(node: Node, kinds: Schema) -> Document:
     """One document, strictly. Raises ConfigProblem (UnknownKind, WrongType, UnknownKey) with path and line."""
-    document, unknown = _decoded(node, kinds)
+    document, unknown, count = _decoded(node, kinds, 1)
     if unknown:
-        raise unknown[0].and_more(len(unknown) - 1)
+        raise unknown[0].and_more(count - 1)
     return document
 
 
-def _decoded(node: Node, kinds: Schema) -> tuple[Document, tuple[ConfigProblem, ...]]:
-    """One document, and a problem for each key that is not known. Raises ConfigProblem for whatever else is wrong with it."""
+def _decoded(node: Node, kinds: Schema, most: int) -> tuple[Document, tuple[ConfigProblem, ...], int]:
+    """One document, a problem for each of the first keys that are not known, and how many such keys there are. Raises ConfigProblem for
+    whatever else is wrong with it.
+    """
     if node.kind != MAPPING:
         raise ConfigProblem(problem.WRONG_TYPE, "a document has to be a mapping of keys to values", line=node.line)
     kind = _kind_of(node, kinds)
@@ -202,8 +207,8 @@ def _decoded(node: Node, kinds: Schema) -> tuple[Document, tuple[ConfigProblem, 
         data = kind.struct.read(body, reading) or {}
     except ConfigProblem as error:
         raise error.at(document=identity) from None
-    unknown = tuple(_unknown_key(kind, kinds, path, key.line).at(document=identity) for path, key in reading.unknown)
-    return Document(kind, data, node.line), unknown
+    unknown = tuple(_unknown_key(kind, kinds, path, key.line).at(document=identity) for path, key in reading.unknown[:most])
+    return Document(kind, data, node.line), unknown, len(reading.unknown)
 
 
 def _scalar_text(node: Node, key: str) -> str:

@@ -85,7 +85,7 @@ def _of_the_run(refusal: Refusal) -> bool:
 
 _OF_A_MACHINE = frozenset({
     "15/secret", "15/not-representable", "15/not-modelled", "15/registries", "15/authority", "15/staged", "15/address", "15/held-drifted"})
-_OF_THE_RUN = frozenset({"15/consent", "15/all-blocked", "15/record-invalid"})
+_OF_THE_RUN = frozenset({"15/consent", "15/all-blocked", "15/record-invalid", "15/name-taken"})
 
 
 async def _act(request: Request, ports: Ports, store: Store, found: Adoption, granted: Plan, network: AdoptedNetwork) -> Outcome:

@@ -63,15 +63,15 @@ def write(path: Path, data: bytes, *, replace: bool) -> None:
 
 
 def prepare_folder(folder: Path) -> None:
-    """The folder of the bundles, closed to others, with a note to git; one that has something in it stays as it is. An empty one may be
-    left by a run that was killed before the note was there. Raises TalosError.
+    """The folder of the bundles, closed to others, with a note to git; one that is there stays as it is. One that is closed and empty was left by a
+    run that was killed before the note was there. Raises TalosError.
     """
     files.make_folder(folder, 0o700)
     try:
-        kept = any(not name.endswith(files.TEMPORARY) for name in os.listdir(folder))
+        left = stat.S_IMODE(folder.stat().st_mode) == 0o700 and all(name.endswith(files.TEMPORARY) for name in os.listdir(folder))
     except OSError as error:
         raise files.store_error(error, "read", folder) from error
-    if not kept:
+    if left:
         files.write_atomically(folder / ".gitignore", _NOTE)
 
 

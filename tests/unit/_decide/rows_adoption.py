@@ -14,7 +14,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._decide.adoption_words
 from ansible_collections.ichor.talos.plugins.module_utils._model.identity import Identity
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Present, Unknown
 from ansible_collections.ichor.talos.plugins.module_utils._model.ports import Actor
-from ansible_collections.ichor.talos.plugins.module_utils._model.records import Broken
+from ansible_collections.ichor.talos.plugins.module_utils._model.records import Broken, Record
 from tests.unit._decide import adoption_world as w
 
 IMAGE = "machine:\n  kubelet:\n    image: registry.example.org/kubelet:v1.35.0\n"
@@ -93,6 +93,8 @@ ADOPTION: tuple[Row, ...] = (
     row("a-proxy-with-a-password", ("15/secret", "ConfigInvalid"), seen=blocked(PROXY), steps=True),
     row("a-token-repeated-in-a-file", ("15/secret", "ConfigInvalid"), seen=blocked(REPEATED), steps=True),
     row("a-kind-that-nobody-knows", ("15/not-modelled", "ConfigInvalid"), seen=lambda: w.seen(w.plane(), w.node(4, w.config() + UNKNOWN)), steps=True),
+    row("no-plane-that-is-understood", ("15/no-control-plane", "ControlPlaneNeeded"), ("15/not-modelled", "ConfigInvalid"),
+        seen=lambda: w.seen(w.node(1, w.config("controlplane") + UNKNOWN), w.worker())),
     row("another-token", ("15/authority", "AuthorityMismatch"), seen=blocked(OTHER_TOKEN), steps=True),
     row("staged-for-the-next-boot", ("15/staged", "ConfigInvalid"), steps=True,
         seen=lambda: w.seen(w.plane(), replace(w.worker(), kept=w.config("worker", w.SYSCTL).encode()))),
@@ -107,6 +109,8 @@ ADOPTION: tuple[Row, ...] = (
     row("all-silent", ("15/nothing-read", "TimedOut"), seen=lambda: w.seen(silent={"192.0.2.9:50000": "TimedOut"})),
     row("more-members-than-named", ("15/more-members", ""), seen=lambda: w.seen(w.plane(), members=Present(3)), steps=True),
     row("managed-by-omni", ("15/omni", "CredentialsInvalid"), seen=lambda: w.seen(w.plane(), w.worker(4, OMNI))),
+    row("a-patch-of-the-same-name", ("15/name-taken", "RecordExists"), seen=lambda: w.seen(w.plane(1, w.SYSCTL), patches=(Record(
+        "TalosConfigPatch", f"{w.CLUSTER}-5a1f0c01-adopted", {"clusterRef": "another", "layer": "machine", "documents": []}),))),
     row("by-a-schedule", ("15/schedule", "ScheduleCannotApprove"), seen=lambda: w.seen(w.plane()), actor=Actor("ada", "awx", True)),
     row("by-nobody", ("15/nobody", "ApproverUnknown"), seen=lambda: w.seen(w.plane()), actor=Actor("", "")),
     row("a-record-that-is-broken", ("15/record-broken", "RecordBroken"),

@@ -68,5 +68,6 @@ REST = "**CNI**: "
 
 #: Rows of other sections that adoption keeps: approval, identity, reachability, records.
 ELSEWHERE = (
-    "15/by-a-schedule", "15/by-nobody", "15/a-record-that-is-broken", "15/one-silent", "15/all-silent", "15/more-members-than-named", "15/managed-by-omni",
+    "15/by-a-schedule", "15/by-nobody", "15/a-record-that-is-broken", "15/one-silent", "15/all-silent", "15/no-plane-that-is-understood",
+    "15/a-patch-of-the-same-name", "15/more-members-than-named", "15/managed-by-omni",
     "15/added-without-a-uuid", "15/two-with-one-uuid")

@@ -30,6 +30,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.ports import Po
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import CLUSTER, CONFIG_PATCH, HOLD_APPLY, MACHINE, Record, condition_of
 from ansible_collections.ichor.talos.plugins.module_utils._operations import adopt
 from ansible_collections.ichor.talos.plugins.module_utils._operations.reconcile import HELD, phase_of
+from ansible_collections.ichor.talos.plugins.module_utils._store.directory import DirectoryStore
 from ansible_collections.ichor.talos.plugins.module_utils._store.opening import open_store
 from tests.unit._decide import adoption_world as w
 from tests.unit._operations.world import JumpingClock, Killed, OpenGate
@@ -268,9 +269,18 @@ def test_fifty_machines_cost_fifty_times_one(tmp_path: Path, monkeypatch: pytest
         rendered.append(given.machine_name)
         return inner(given)
 
+    listed: list[str] = []
+    lists = DirectoryStore.list
+
+    def list_counted(store: Any, kind: str) -> Any:
+        listed.append(kind)
+        return lists(store, kind)
+
     monkeypatch.setattr(adoption_members, "render", counted)
+    monkeypatch.setattr(DirectoryStore, "list", list_counted)
     here = place(tmp_path, w.plane(1), *(w.worker(number, w.SYSCTL) for number in range(10, 59)))
     run = here.run()
+    assert listed.count(MACHINE) <= 3, "all records are read for each machine"
     assert len(run.executed) == len(run.plan.steps) and len(here.store().list(MACHINE).records) == 50
     assert max(rendered.count(name) for name in set(rendered)) <= 3
     assert "50 of 50 nodes" in " ".join(here.lines) and sum("released" in line for line in here.lines) == 50
