@@ -135,7 +135,8 @@ def test_the_job_templates_show_ask_and_reset(project: Project, lab: Lab, old: F
     assert page["role"] == "worker" and page["cluster"]["name"] == "old" and page["cluster"]["managed_as"] == ""
     assert page["wipes"] == ["STATE", "EPHEMERAL"] and any("/dev/sdb" in entry and "data" in entry for entry in page["stays"]), page["stays"]
     for told in (f"UUID {page['uuid']}", "whose: a worker of cluster old, which this store does not manage", "no quorum changes",
-                 "wiped: STATE (its configuration", "stays: /dev/sdb", "not known: what its pods keep", "next: it restarts into maintenance mode", "The node is not drained"):
+                 "wiped: STATE (its configuration", "stays: /dev/sdb", "not known: what its pods keep", "next: it restarts into maintenance mode",
+                 "The node is not drained"):
         assert told in shown.output, shown.output
     before = set(lab.state(node="old-w-1")["partitions"])
     done, result = job(reset, ichor_confirm=page["uuid"].upper())

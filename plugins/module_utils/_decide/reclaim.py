@@ -31,12 +31,13 @@ IN_MAINTENANCE = "maintenance mode, after the reset"
 @dataclass(frozen=True)
 class Verdict:
     """The plan. `done`: nothing is left to be done, in words. `under_way`: the node is being reset already; it is only waited for.
-    `gone`: the etcd members that are gone when its turn comes."""
+    `gone`: the etcd members that are gone when its turn comes. `machine`: the record that it is pending as already."""
 
     plan: Plan
     done: str = ""
     under_way: bool = False
     gone: frozenset[str] = frozenset()
+    machine: str = ""
 
     @property
     def refusal(self) -> Refusal | None:
@@ -155,7 +156,7 @@ def _waiting(seen: Reclaiming, rows: tuple[WarningRow, ...]) -> Verdict:
                        f"{words}; its record stays as it is.")
     known = _here(seen)
     if known and seen.maintenance.value.certificate.matches(pin_of(known[0])):
-        return Verdict(Plan(), f"{words}, pending as {known[0].name}.")
+        return Verdict(Plan(), f"{words}, pending as {known[0].name}.", machine=known[0].name)
     warnings = _some(seen, rows, "16/not-in-discovery", "16/pending")
     return Verdict(Plan(_register(seen, "it is in maintenance mode"), warnings=warnings))
 
@@ -191,7 +192,8 @@ def _etcd_words(seen: Reclaiming) -> str:
     name = told(own) if own is not None else "its member"
     left = voters(seen) - (0 if _learner(seen) else 1)
     healthy, needed = after_leaving(seen)
-    return f"member {name} leaves etcd, {left} voter{' stays' if left == 1 else 's stay'}, {healthy} answer and {needed} {'is' if needed == 1 else 'are'} needed; "
+    return (f"member {name} leaves etcd, {left} voter{' stays' if left == 1 else 's stay'}, {healthy} answer and {needed} {'is' if needed == 1 else 'are'} "
+            "needed; ")
 
 
 def plan_order(seen: Sequence[Reclaiming]) -> tuple[int, ...]:
@@ -230,4 +232,4 @@ def decide_all(seen: Sequence[Reclaiming]) -> tuple[Verdict, ...]:
 
 def as_agreed(seen: Reclaiming) -> Reclaiming:
     """The same where its UUID was typed: what a person reads before they agree."""
-    return seen if seen.wish.confirm else replace(seen, wish=replace(seen.wish, confirm=uuid_of(seen)))
+    return seen if seen.wish.confirm.strip() else replace(seen, wish=replace(seen.wish, confirm=uuid_of(seen)))

@@ -19,8 +19,8 @@ from .reclaim_words import Reclaiming
 from .stale_member import told
 
 #: What is lost with each volume.
-LOST = {"STATE": "its configuration and keys", "EPHEMERAL": "images, logs and what pods keep on this disk", "ETCD": "etcd's data", "CRI": "images and containers",
-        "KUBELET": "what pods keep in the kubelet's folder", "LOG": "logs"}
+LOST = {"STATE": "its configuration and keys", "EPHEMERAL": "images, logs and what pods keep on this disk", "ETCD": "etcd's data",
+        "CRI": "images and containers", "KUBELET": "what pods keep in the kubelet's folder", "LOG": "logs"}
 
 
 def page(seen: Reclaiming, verdict: Verdict, foreseen: Verdict | None = None) -> dict[str, Json]:

@@ -14,6 +14,7 @@ from .._decide.reclaim import Verdict, as_agreed, decide_all, plan_order
 from .._decide.reclaim_inspection import lease_of, uuid_of
 from .._decide.reclaim_page import lines, page
 from .._decide.reclaim_words import Reclaiming
+from .._model.addresses import expand
 from .._model.errors import LOCK_REASONS, TalosError
 from .._model.outcome import MachineRow, Outcome, refused_by
 from .._model.plan import Plan, Refusal, Step, Target
@@ -58,6 +59,8 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
 
         return await reclaim_orders.run(request.order, request.terms, ports, gate)
     _refuse_twice(request.entries)
+    # A machine is looked for there after its reset, when it is too late to find that they are no ranges.
+    expand(request.terms.ranges)
     seen = await asyncio.gather(*(observe(ports, entry, request.terms) for entry in request.entries))
     verdicts = _refused_twice(seen, decide_all(seen))
     foreseen = _refused_twice(seen, decide_all([as_agreed(one) for one in seen]))
@@ -76,7 +79,7 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
             if done.went[index].refusal is not None:
                 failed.setdefault(lease_of(seen[index]), str(seen[index].target))
     pages: list[Json] = [page(*one) for one in zip(seen, verdicts, foreseen)]
-    return replace(_outcome(request, ports, plan, seen, verdicts, done), extra={"inspections": pages, "registered": _registered(seen, done)})
+    return replace(_outcome(request, ports, plan, seen, verdicts, done), extra={"inspections": pages, "registered": _registered(seen, verdicts, done)})
 
 
 async def _one(request: Request, ports: Ports, index: int, seen: Reclaiming, steps: tuple[Step, ...], failed: dict[str, str]) -> Went:
@@ -121,7 +124,7 @@ def _outcome(request: Request, ports: Ports, plan: Plan, seen: Sequence[Reclaimi
         went = done.went.get(index, Went())
         refusal = went.refusal or verdict.refusal
         message = f"{refusal.message} {refusal.hint}".strip() if refusal is not None else _told(one, verdict, went)
-        rows.append(MachineRow(went.machine or str(one.target), one.wish.cluster, "", False, refusal.reason if refusal else "", message,
+        rows.append(MachineRow(went.machine or verdict.machine or str(one.target), one.wish.cluster, "", False, refusal.reason if refusal else "", message,
                                bool(verdict.plan.steps)))
         if went.refusal is not None:
             plan = plan.refused(went.refusal)
@@ -135,13 +138,14 @@ def _outcome(request: Request, ports: Ports, plan: Plan, seen: Sequence[Reclaimi
     return Outcome(
         plan=plan, executed=done.executed(), machines=tuple(rows), events=done.events(), refused=bool(refusals),
         reason=refusals[0].reason if refusals else "", message=" ".join(told), blocked=tuple(name for name in refused if name not in silent),
-        unreachable=silent, waiting_for=waits if ports.check else (),
+        unreachable=silent, waiting_for=waits if ports.check else (), found_done=bool(done.went) and all(went.told for went in done.went.values()),
         failure=replace(failed[1].failure, step=verdicts[failed[0]].plan.steps[0].id) if failed is not None else None)
 
 
-def _registered(seen: Sequence[Reclaiming], done: _Run) -> list[Json]:
-    return [{"address": str(seen[index].target), "uuid": uuid_of(seen[index]), "machine": went.machine} for index, went in sorted(done.went.items())
-            if went.machine]
+def _registered(seen: Sequence[Reclaiming], verdicts: Sequence[Verdict], done: _Run) -> list[Json]:
+    """What is pending now, whoever has written it down."""
+    names = [done.went.get(index, Went()).machine or verdict.machine for index, verdict in enumerate(verdicts)]
+    return [{"address": str(one.target), "uuid": uuid_of(one), "machine": name} for one, name in zip(seen, names) if name]
 
 
 def _told(seen: Reclaiming, verdict: Verdict, went: Went) -> str:

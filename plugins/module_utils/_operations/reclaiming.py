@@ -63,7 +63,7 @@ async def reclaim(ports: Ports, entry: Entry, terms: Terms, seen: Reclaiming, gr
                 elif refusal is not None:
                     went.refusal = refusal
                 elif verdict.done:
-                    went.told = verdict.done
+                    went.told, went.machine = verdict.done, verdict.machine
                 elif any(step.id not in wanted for step in verdict.plan.steps):
                     went.refusal = _changed(now)
                 else:

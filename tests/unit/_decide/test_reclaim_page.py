@@ -47,8 +47,9 @@ QUESTIONS = (
                                                                             "not known: machine configuration: it did not answer within 20 s")),
     Question("which machine", c.worker, (f"10.0.0.1:50000: the machine with UUID {w.uuid(1)} (n1, Talos v1.13.9)",)),
     Question("quorum", c.worker, ("etcd: a worker has no member of it, so no quorum changes",)),
-    Question("quorum", c.plane, ("(cp1, 10.0.0.1), this node: answers", "(cp2, 10.0.0.2): answers",
-                                 "this node leaves it before the reset; 2 voters answer then and 2 are needed, so it keeps its quorum, and none of them may fail")),
+    Question("quorum", c.plane, (
+        "(cp1, 10.0.0.1), this node: answers", "(cp2, 10.0.0.2): answers",
+        "this node leaves it before the reset; 2 voters answer then and 2 are needed, so it keeps its quorum, and none of them may fail")),
     Question("quorum of five", lambda: c.plane(5), ("4 voters answer then and 3 are needed, so it keeps its quorum, and 1 more of them may fail",)),
     Question("quorum of two", lambda: c.plane(2), ("1 voter answers then and 1 is needed, so it keeps its quorum",)),
     Question("quorum, one down", lambda: c.plane(dead=(3,)), ("(cp3, 10.0.0.3): does not answer", "1 voter answers then and 2 are needed, so that etcd would "
