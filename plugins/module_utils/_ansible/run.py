@@ -96,7 +96,7 @@ class Kubernetes(Whereabouts, Workloads, Protocol):
     """Both ports to the Kubernetes of managed clusters."""
 
 
-OpenWorkloads = Callable[[Store, SystemClock, bool, Kubeconfig | None], Kubernetes]
+OpenWorkloads = Callable[[Store, SystemClock, bool, "Kubeconfig | None"], Kubernetes]
 OpenNetworks = Callable[[bool], Networks]
 
 
