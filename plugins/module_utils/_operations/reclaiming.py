@@ -35,10 +35,12 @@ Sending = Callable[[Reclaiming], None]
 
 @dataclass
 class Went:
-    """How it went: the steps that were done, the record that it is pending as, events, and why not the rest."""
+    """How it went: the steps that were done, the record that it is pending as, events, and why not the rest. `told`: why nothing was left to be
+    done when the leases were had."""
 
     done: list[str] = field(default_factory=list)
     machine: str = ""
+    told: str = ""
     events: list[Event] = field(default_factory=list)
     refusal: Refusal | None = None
     error: TalosError | None = None
@@ -60,6 +62,8 @@ async def reclaim(ports: Ports, entry: Entry, terms: Terms, seen: Reclaiming, gr
                     went.refusal = _changed(now)
                 elif refusal is not None:
                     went.refusal = refusal
+                elif verdict.done:
+                    went.told, went.machine = verdict.done, verdict.machine
                 elif any(step.id not in wanted for step in verdict.plan.steps):
                     went.refusal = _changed(now)
                 else:
@@ -132,6 +136,8 @@ async def _send(ports: Ports, reset: reclaim_waiting.Waiting, step: ReclaimMachi
         if not isinstance(credentials, Present):
             raise TalosError("SecretsUnavailable", "There are no credentials for the node any more.", "Run this again.")
         if isinstance(own, Present):
+            for lease in leases:
+                lease.confirm()  # who lost one has nothing to announce
             announce(ports, own.value, disruption)
         async with ports.nodes.authenticated(entry.endpoint, credentials.value) as session:
             other = other_machine(reset.identity, await session.identity())
