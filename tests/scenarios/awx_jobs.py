@@ -163,5 +163,6 @@ class Awx:
             **os.environ, "PATH": os.pathsep.join([python, os.environ["PATH"]]), "HOME": str(folder / "home"), "JOB_ID": str(self.number),
             "MAX_EVENT_RES": str(LARGEST), "ANSIBLE_FORCE_COLOR": "True", "ANSIBLE_HOST_KEY_CHECKING": "False", "ANSIBLE_LOCALHOST_WARNING": "0",
             "ANSIBLE_HOME": str(folder / "home" / ".ansible"), "PROJECT_REVISION": "0", "INVENTORY_ID": "2",
-            "ANSIBLE_CALLBACK_PLUGINS": str(HERE / "callbacks"), "ANSIBLE_CALLBACKS_ENABLED": "payloads", "PAYLOADS": str(payloads()), "CONTAINER": uuid.uuid4().hex,
+            "ANSIBLE_CALLBACK_PLUGINS": str(HERE / "callbacks"), "ANSIBLE_CALLBACKS_ENABLED": "payloads", "PAYLOADS": str(payloads()),
+            "CONTAINER": uuid.uuid4().hex,
             **self.environment}
