@@ -37,6 +37,7 @@ from .disk_words import install_words
 _APPROVAL = ("approvalState", "approvedBy", "approvedVia", "approvedAt", "acceptedFingerprint")
 #: How many paths a line names.
 _NAMED = 12
+_RELEASED = "from then on it is kept as the records say; its configuration is what they render, so the first look at it changes nothing"
 _WIPE = "Take off the nodes what the paths name; or wipe a machine (talosctl reset) and let it be found in maintenance mode."
 
 
@@ -214,10 +215,6 @@ def held_status(record: Record, node: LiveNode, now: float) -> JsonMap:
         if value is None or isinstance(value, (bool, int, float, str, list, dict)):
             found[key] = value
     return found
-
-
-#: What a release comes to.
-_RELEASED = "from then on it is kept as the records say; its configuration is what they render, so the first look at it changes nothing"
 
 
 def _releases(case: Case, members: Sequence[Member], plane_blocked: bool) -> Iterable[Step]:
