@@ -17,7 +17,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from . import fleets
+from . import backups, fleets
 from .inventories import inventories
 from .measure import HERE, ROOT, Figure, environment, paired, run
 from .nodes import addresses_of, calls, lab_of, module
@@ -176,5 +176,5 @@ def rendering() -> list[Figure]:
 
 FIGURES: dict[str, Callable[[], list[Figure]]] = {
     "scan": scan_closed, "silent": silent_network, "facts": facts, "fifty": module_of_fifty, "memory": memory, "start": start_of_a_module,
-    "render": rendering, "inventory": inventories, **fleets.FIGURES,
+    "render": rendering, "inventory": inventories, **fleets.FIGURES, **backups.FIGURES,
 }

@@ -187,6 +187,8 @@ class Connection(asyncio.Protocol):
                 self._flush()
                 return
             self.http.start()
+            # Before anything of the client is read: what is no HTTP/2 may have come with the end of the handshake.
+            self._flush()
         if plain:
             self.plain_received += len(plain)
             for event in self.http.receive(plain):

@@ -65,6 +65,18 @@ class Job:
                 and event["event"].startswith(("runner_on_ok", "runner_on_failed", "runner_item_on"))]
 
 
+def answered(survey: list[dict[str, Any]], **answers: str) -> dict[str, str]:
+    """What AWX gives a job for the answers to a survey, by variable: what was left out is its default, and what does not fit is not launched."""
+    asked = {question["variable"]: question for question in survey}
+    assert answers.keys() <= asked.keys(), f"nobody asks for {answers.keys() - asked.keys()}"
+    given = {name: answers.get(name, question["default"]) for name, question in asked.items()}
+    for name, value in given.items():
+        question = asked[name]
+        assert value or not question["required"], f"{name} is required"
+        assert value in question["choices"] if "choices" in question else question["min"] <= len(value) <= question["max"], f"{name}: {value}"
+    return given
+
+
 @dataclass
 class Awx:
     """An AWX that knows one store. `user` is who starts jobs; none for a schedule."""

@@ -66,7 +66,7 @@ def test_what_was_not_planned_may_do_nothing(project: Project) -> None:
             if arguments is not None:
                 assert {"plan_file", "save_plan"} <= arguments.keys()
                 held.append({"name": task["name"], "ansible.builtin.debug": {"msg": arguments["expect_plan_id"]}, "vars": {"item": {"machine": "a"}}})
-    assert len(held) == 14
+    assert len(held) == 15
     run = project.play("ids", held, "-e", json.dumps({"ichor_plan_ids": {"discover": "", "approve": {}, "apply": "an id"}}))
     told = {task.name: task.result["msg"] for task in run.tasks}
     assert told.pop("Send each machine its configuration") == "an id"

@@ -17,6 +17,7 @@ import yaml
 from tests.lab.control import Lab
 from tests.lives.running_cluster import LONGEST, QUICK
 from tests.parts.build import build
+from tests.scenarios.awx_jobs import Awx, Job, answered
 from tests.scenarios.foreign_cluster import Foreign
 from tests.scenarios.playing import Project, Run, Task, network_of, wait_for
 
@@ -112,21 +113,36 @@ def status_of(project: Project, name: str) -> dict[str, Any]:
     return dict(json.loads((project.store / ".state" / "machines" / f"{name}.json").read_text(encoding="utf-8"))["status"])
 
 
-def test_the_playbook_shows_asks_and_resets(project: Project, lab: Lab, old: Foreign) -> None:
-    """A worker of a living cluster: nobody has agreed at first. What is on its other disk stays."""
-    given = {"ichor_cluster": "prod", "ichor_address": old.address("old-w-1"), "ichor_timing": TIMING, "ichor_allow_loopback": True,
-             "ichor_store_path": str(project.store), "ichor_talosconfig": old.talosconfig(project.folder)}
+def test_the_job_templates_show_ask_and_reset(project: Project, lab: Lab, old: Foreign) -> None:
+    """A worker of a living cluster, by the surveys of AWX: nobody has agreed at first. What is on its other disk stays."""
+    project.run("ichor.talos.awx_setup", "-e", json.dumps({
+        "awx_setup_apply": False, "awx_setup_render_to": "awx", "awx_setup_scm_url": "https://git.example.com/talos.git", "awx_setup_image": "example/ee:1",
+        "awx_setup_credentials": ["store of prod"], "awx_setup_clusters": ["prod"]}))
+    templates = {one["name"]: one for one in yaml.safe_load((project.folder / "awx" / "objects" / "job_template.yml").read_text(encoding="utf-8"))}
+    plan, reset = templates["Talos: reclaim, plan"], templates["Talos: reclaim"]
+    awx = Awx({"TALOSCONFIG": old.talosconfig(project.folder)},
+              {"ichor_timing": TIMING, "ichor_allow_loopback": True, "ichor_store_path": str(project.store)})
+
+    def job(template: dict[str, Any], **answers: str) -> tuple[Job, dict[str, Any]]:
+        done = awx.job(template["playbook"], check=template["job_type"] == "check",
+                       **answered(template["survey_spec"]["spec"], ichor_cluster="prod", ichor_address=old.address("old-w-1"), **answers))
+        return done, done.results(TASK)[-1]
+
     mark = lab.mark()
-    shown = project.run("ichor.talos.reclaim", "-e", json.dumps(given), rc=2)[TASK]
-    page = shown["inspections"][0]
-    assert shown["reason"] == "ConfirmationMissing" and page["uuid"] == old.uuid("old-w-1") and page["uuid"] in shown["msg"] and writes(lab, mark) == {}
+    shown, result = job(plan)
+    page = result["inspections"][0]
+    assert shown.status == "failed" and result["reason"] == "ConfirmationMissing" and page["uuid"] == old.uuid("old-w-1") and writes(lab, mark) == {}
     assert page["role"] == "worker" and page["cluster"]["name"] == "old" and page["cluster"]["managed_as"] == ""
     assert page["wipes"] == ["STATE", "EPHEMERAL"] and any("/dev/sdb" in entry and "data" in entry for entry in page["stays"]), page["stays"]
+    for told in (f"UUID {page['uuid']}", "whose: a worker of cluster old, which this store does not manage", "no quorum changes",
+                 "wiped: STATE (its configuration", "stays: /dev/sdb", "not known: what its pods keep", "next: it restarts into maintenance mode",
+                 "The node is not drained"):
+        assert told in shown.output, shown.output
     before = set(lab.state(node="old-w-1")["partitions"])
-    run = project.run("ichor.talos.reclaim", "-e", json.dumps({**given, "ichor_confirm": page["uuid"]}))
-    assert run[TASK]["registered"][0]["uuid"] == page["uuid"] and writes(lab, mark) == {RESET: 1}
+    done, result = job(reset, ichor_confirm=page["uuid"].upper())
+    assert done.status == "successful" and result["registered"][0]["uuid"] == page["uuid"] and writes(lab, mark) == {RESET: 1}, done.output
     assert set(lab.state(node="old-w-1")["partitions"]) == before - {"STATE", "EPHEMERAL"}
-    status = status_of(project, run[TASK]["registered"][0]["machine"])
+    status = status_of(project, result["registered"][0]["machine"])
     assert any("data" in content for disk in status["discoveredDisks"] for content in disk.get("contents", [])), status
     assert old.members() == {"old-cp-1": True, "old-cp-2": True, "old-cp-3": True}
 
@@ -167,14 +183,15 @@ def test_the_end_of_a_foreign_cluster(project: Project, lab: Lab, old: Foreign) 
 
 def test_what_was_reclaimed_is_approved_and_runs(project: Project, lab: Lab, old: Foreign) -> None:
     """Goes on from there, and ends with a machine of our own that nobody has recorded."""
-    first, worker = (f"prod-{old.uuid(host)[:8]}" for host in ("old-cp-1", "old-w-1"))
+    first, worker, *others = (f"prod-{old.uuid(host)[:8]}" for host in ("old-cp-1", "old-w-1", "old-cp-2", "old-cp-3"))
     install = {"install": {"disk": "/dev/sda"}}
     controller = {"ichor.talos.talos_controller": {"cluster": "prod", "discover": False, "until": "settled", "max_runtime": LONGEST}}
     run = project.play("approve", [
         {"ichor.talos.talos_machine_approval": {"machine": first, "role": "controlplane", "hostname": "cp-1", **install}},
-        {"ichor.talos.talos_machine_approval": {"machine": worker, "role": "worker", "hostname": "w-1", **install}},
+        *({"ichor.talos.talos_machine_approval": {"machine": name, "role": "worker", "hostname": f"w-{number}", **install}}
+          for number, name in enumerate((worker, *others), 1)),
         controller, {"ichor.talos.talos_bootstrap": {"machine": first}}, controller])
-    for name in (first, worker):
+    for name in (first, worker, *others):
         ready = next(entry for entry in status_of(project, name)["conditions"] if entry["type"] == "Ready")
         assert (ready["status"], ready["reason"]) == ("True", "Converged"), run.output
         assert "annotations" not in record_of(project, name)["metadata"]

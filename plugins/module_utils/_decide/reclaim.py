@@ -19,8 +19,8 @@ from .._model.plan import Plan, Refusal, Step, Wait, Warn
 from .._model.records import Record
 from .reclaim_gates import CONFIGURED_GATES, FORCED, NODE_GATES, ReclaimGate, refusal_of
 from .reclaim_inspection import (
-    cluster_words, etcd_problem, goes, inspection, is_plane, lease_of, lives, own_cluster, own_member, records_of, stays, twice, unchecked, uuid_of,
-    voters,
+    after_leaving, cluster_words, etcd_problem, goes, inspection, is_plane, lease_of, lives, own_cluster, own_member, records_of, stays, twice, unchecked,
+    uuid_of, voters, whose,
 )
 from .reclaim_words import Reclaiming, ReclaimMachine, RegisterMachine
 from .stale_member import told
@@ -30,11 +30,14 @@ IN_MAINTENANCE = "maintenance mode, after the reset"
 
 @dataclass(frozen=True)
 class Verdict:
-    """The plan. `done`: nothing is left to be done, in words. `under_way`: the node is being reset already; it is only waited for."""
+    """The plan. `done`: nothing is left to be done, in words. `under_way`: the node is being reset already; it is only waited for.
+    `gone`: the etcd members that are gone when its turn comes. `machine`: the record that it is pending as already."""
 
     plan: Plan
     done: str = ""
     under_way: bool = False
+    gone: frozenset[str] = frozenset()
+    machine: str = ""
 
     @property
     def refusal(self) -> Refusal | None:
@@ -141,7 +144,7 @@ def decide_reclaim(seen: Reclaiming, gates: tuple[ReclaimGate, ...] = (*NODE_GAT
         return Verdict(Plan(refusals=(refusal,)))
     reset = ReclaimMachine(seen.target, _why(seen), locked=True, machine_uuid=uuid_of(seen), from_cluster=lease_of(seen), partitions=goes(seen),
                            graceful=not _forced(seen))
-    register = _register(seen, "it is in maintenance mode then, and waits for approval", Wait(IN_MAINTENANCE, target=str(seen.target)))
+    register = _register(seen, "it is in maintenance mode then", Wait(IN_MAINTENANCE, target=str(seen.target)))
     return Verdict(Plan((reset, *register), warnings=warnings_of(seen, rows)))
 
 
@@ -153,9 +156,9 @@ def _waiting(seen: Reclaiming, rows: tuple[WarningRow, ...]) -> Verdict:
                        f"{words}; its record stays as it is.")
     known = _here(seen)
     if known and seen.maintenance.value.certificate.matches(pin_of(known[0])):
-        return Verdict(Plan(), f"{words}, pending as {known[0].name}.")
+        return Verdict(Plan(), f"{words}, pending as {known[0].name}.", machine=known[0].name)
     warnings = _some(seen, rows, "16/not-in-discovery", "16/pending")
-    return Verdict(Plan(_register(seen, "it is in maintenance mode, and not written down as it is now"), warnings=warnings))
+    return Verdict(Plan(_register(seen, "it is in maintenance mode"), warnings=warnings))
 
 
 def _some(seen: Reclaiming, rows: tuple[WarningRow, ...], *ids: str) -> tuple[Warn, ...]:
@@ -167,7 +170,8 @@ def _register(seen: Reclaiming, why: str, *waits: Wait) -> tuple[Step, ...]:
     """Nothing where a person has rejected it, or where it is pending in another cluster: discovery changes neither."""
     if records_of(seen, "rejected") or _elsewhere(seen):
         return ()
-    return (RegisterMachine(seen.target, why, machine_uuid=uuid_of(seen), waits_for=waits),)
+    told_why = f"{why}, and is written down as pending in cluster {seen.wish.cluster}, where a person approves it"
+    return (RegisterMachine(seen.target, told_why, machine_uuid=uuid_of(seen), waits_for=waits),)
 
 
 def _why(seen: Reclaiming) -> str:
@@ -176,7 +180,7 @@ def _why(seen: Reclaiming) -> str:
     role = "control plane" if is_plane(seen) else "worker"
     name = f" {look.hostname.value}" if isinstance(look.hostname, Present) and look.hostname.value else ""
     kept = "; ".join(stays(seen)) or "nothing else"
-    return f"it is the {role}{name} of {cluster_words(seen)}; {_etcd_words(seen)}wipes {', '.join(goes(seen))}; stays: {kept}"
+    return f"it is the {role}{name} of {whose(seen)}; {_etcd_words(seen)}wipes {', '.join(goes(seen))}; stays: {kept}"
 
 
 def _etcd_words(seen: Reclaiming) -> str:
@@ -187,7 +191,9 @@ def _etcd_words(seen: Reclaiming) -> str:
     own = own_member(seen)
     name = told(own) if own is not None else "its member"
     left = voters(seen) - (0 if _learner(seen) else 1)
-    return f"member {name} leaves etcd, {left} voter{' stays' if left == 1 else 's stay'}; "
+    healthy, needed = after_leaving(seen)
+    return (f"member {name} leaves etcd, {left} voter{' stays' if left == 1 else 's stay'}, {healthy} answer and {needed} {'is' if needed == 1 else 'are'} "
+            "needed; ")
 
 
 def plan_order(seen: Sequence[Reclaiming]) -> tuple[int, ...]:
@@ -220,5 +226,10 @@ def decide_all(seen: Sequence[Reclaiming]) -> tuple[Verdict, ...]:
                 steps = tuple(replace(step, waits_for=(wait, *step.waits_for)) if isinstance(step, ReclaimMachine) else step for step in verdict.plan.steps)
                 verdict = replace(verdict, plan=replace(verdict.plan, steps=steps))
             before[lease] = str(one.target)
-        found[index] = verdict
+        found[index] = replace(verdict, gone=one.gone)
     return tuple(found[index] for index in range(len(seen)))
+
+
+def as_agreed(seen: Reclaiming) -> Reclaiming:
+    """The same where its UUID was typed: what a person reads before they agree."""
+    return seen if seen.wish.confirm.strip() else replace(seen, wish=replace(seen.wish, confirm=uuid_of(seen)))

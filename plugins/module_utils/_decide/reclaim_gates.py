@@ -53,6 +53,12 @@ def reclaim_name(seen: Reclaiming) -> str:
     return f"reclaim-{uuid_of(seen)}"
 
 
+def _typed(seen: Reclaiming) -> str:
+    """What a person typed, of which a slip may be a whole file."""
+    typed = seen.wish.confirm.strip()
+    return typed if len(typed) <= 80 else f"{typed[:77]}..."
+
+
 def _answers(seen: Reclaiming) -> bool:
     return isinstance(seen.node, Present)
 
@@ -151,7 +157,8 @@ NODE_GATES: tuple[ReclaimGate, ...] = (
                 "The talosconfig may be the one of another cluster. Give that of the node's own cluster; without it there is no way over the API, and the "
                 "machine is wiped by reinstalling it, or with the kernel argument talos.experimental.wipe=system."),
     ReclaimGate("16/credential", _unusable, _silence, lambda seen: f"The node cannot be asked: {_why(seen.node)}.",
-                "Give the talosconfig of the node's own cluster, with the role os:admin."),
+                lambda seen: {"EndpointRefused": "Check the address.", "ClockSkew": "Set the clock of this machine, or that of the node."}.get(
+                    _silence(seen), "Give the talosconfig of the node's own cluster, with the role os:admin.")),
     ReclaimGate("16/unreachable", lambda seen: not _answers(seen) and not _in_maintenance(seen), "NodeUnreachable",
                 lambda seen: f"The node does not answer: {_why(seen.node)}.",
                 "Check the address and that the machine is on. One that was just reset is told of when it answers in maintenance mode: run this again then."),
@@ -159,12 +166,12 @@ NODE_GATES: tuple[ReclaimGate, ...] = (
                 lambda seen: f"Which machine it is cannot be read ({_why(found_identity(seen))}).", "Run this again."),
     ReclaimGate("16/no-uuid", lambda seen: isinstance(found_identity(seen), Present) and not uuid_of(seen), "WeakIdentity",
                 "The node reports no UUID, so nobody can name it for being wiped.", "Wipe it by hand with talosctl reset."),
-    ReclaimGate("16/not-confirmed", lambda seen: not seen.wish.confirm, "ConfirmationMissing",
+    ReclaimGate("16/not-confirmed", lambda seen: not seen.wish.confirm.strip(), "ConfirmationMissing",
                 lambda seen: f"Nobody has agreed to wiping the machine with UUID {uuid_of(seen)}.",
                 "Read the plan, make sure that it is this machine, and set confirm to its UUID."),
     ReclaimGate("16/uuid-differs", lambda seen: typed_uuid(seen) != uuid_of(seen), "IdentityMismatch",
-                lambda seen: f"The machine that answers has UUID {uuid_of(seen)}, and {seen.wish.confirm} was typed.",
-                "Check the address; nothing was sent."),
+                lambda seen: f"The machine that answers has UUID {uuid_of(seen)}, and {_typed(seen)} was typed.",
+                "Check the address, and type the UUID as it is shown; nothing was sent."),
     ReclaimGate("16/broken-records", lambda seen: bool(seen.broken), "RecordBroken",
                 lambda seen: f"{seen.broken[0].source} cannot be read, so nobody knows whether the machine is an approved one.", "Mend the file."),
     ReclaimGate("16/approved", lambda seen: bool(records_of(seen, "approved")), "MachineManaged",

@@ -82,6 +82,11 @@ def cluster_words(seen: Reclaiming) -> str:
     return f"cluster {owner.cluster_name or 'without a name'}"
 
 
+def whose(seen: Reclaiming) -> str:
+    """The same with whether it is one of ours."""
+    return f"{cluster_words(seen)}, which this store does not manage" if isinstance(own_cluster(seen), Absent) else cluster_words(seen)
+
+
 def records_of(seen: Reclaiming, state: str) -> tuple[Record, ...]:
     """The machines of the store in that approval state that have the UUID, also in the other byte order."""
     uuid = uuid_of(seen)

@@ -110,6 +110,7 @@ class Caller:
                 answer = await stream.read()
                 if answer is grpc.aio.EOF:
                     break
+                upstream.taken()
                 yield kind.response.FromString(answer)
             if await stream.code() is not grpc.StatusCode.OK:
                 raise self._refused(call, (await stream.code()).name, await stream.details() or "", deadline, False)

@@ -23,7 +23,7 @@ from .._model.endpoint import Certificate, Endpoint
 from .certificates import read_certificate
 from .failures import failed, tls_reason
 
-#: Bytes that an insecure connection may receive in all before it is given up (answers are capped apart).
+#: Bytes that a connection may receive before it is given up (answers are capped apart); of a stream, between two answers that were taken.
 RECEIVE_LIMIT = 128 * 1024 * 1024
 _FRAME_HEADER = 9
 _SETTINGS = 4
@@ -105,6 +105,10 @@ class TlsConnection(asyncio.Protocol):
                 self._transport.pause_reading()
             else:
                 self._transport.resume_reading()
+
+    def taken(self) -> None:
+        """What came so far was wanted, however much it is: a snapshot of etcd is gigabytes. The bound on what is received counts anew."""
+        self._received = 0
 
     @property
     def gone(self) -> bool:

@@ -38,6 +38,7 @@ from .machine_effects import Effects
 from .provisioning_reads import Surroundings
 from .record_reads import credentials_for, need_store, rules_for
 from .rendering import Renderer
+from .rounds import Round
 from .snapshot_stream import Passing, shown_size
 from .teller import Teller
 
@@ -90,7 +91,7 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     one = _Run(request, ports, place_of(record, request.source), record)
     deadline = ports.clock.monotonic() + request.wait
     seen, verdict = await _observe_until(one, deadline)
-    plan = await _plan(one, seen, verdict)
+    plan = await _plan(one, seen, verdict, deadline)
     granted = {step.id for step in gate(plan).steps}
     executed: list[str] = []
     refusal: Refusal | None = verdict.refusal if isinstance(verdict, Refused) else None
@@ -107,7 +108,8 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
         except TalosError as caught:
             error = caught
             rule = "13/lock" if error.reason in LOCK_REASONS else "17/restore-failed"
-            refusal = Refusal(seen.target, error.reason, error.message, error.hint, rule)
+            told = (held for held in plan.refusals if (held.reason, held.message) == (caught.reason, caught.message))
+            refusal = next(told, Refusal(seen.target, error.reason, error.message, error.hint, rule))
     return _outcome(request, plan, tuple(executed), refusal, _would_be(ports, seen, verdict), error, verdict.message if isinstance(verdict, Done) else "")
 
 
@@ -204,15 +206,28 @@ def _around(one: _Run) -> Surroundings:
     return Surroundings(one.ports, request.timing, request.allow_loopback, Renderer(store), names=(request.machine,), discard_etcd=request.cluster)
 
 
-async def _plan(one: _Run, seen: Restoring, verdict: Verdict) -> Plan:
+async def _first_round(one: _Run, deadline: float) -> Round:
+    """What the wiped machine calls for; what holds it and passes by itself is waited for, except in check mode."""
+    ports, teller = one.ports, Teller(one.ports, one.request.machine)
+    while True:
+        found = (await reconcile.look(_around(one), one.request.machine, Effects(ports))).round
+        left = deadline - ports.clock.monotonic()
+        if not found.held or found.settled or found.plan.steps or ports.check or left <= 0:
+            return found
+        teller(found.row.message)
+        await ports.clock.sleep(min(found.requeue_after, one.request.timing.follow, left))
+
+
+async def _plan(one: _Run, seen: Restoring, verdict: Verdict, deadline: float) -> Plan:
     warnings = restore_warnings(seen) if isinstance(verdict, (Install, Go)) else ()
     if isinstance(verdict, Refused):
         waits = (Wait(verdict.refusal.message, one.request.wait, one.request.machine),) if verdict.passing else ()
         return Plan(refusals=(verdict.refusal,), waits=waits)
     steps: tuple[Step, ...] = (verdict.step,) if isinstance(verdict, (Install, Go)) else ()
     if isinstance(verdict, Install):
-        first = await reconcile.look(_around(one), one.request.machine, Effects(one.ports))
-        return Plan((*first.round.plan.steps, *steps), first.round.plan.refusals, (*warnings, *first.round.plan.warnings))
+        first = await _first_round(one, deadline)
+        passing = () if first.settled else tuple(Wait(held.message, one.request.wait, one.request.machine) for held in first.plan.refusals)
+        return Plan((*first.plan.steps, *steps), () if passing else first.plan.refusals, (*warnings, *first.plan.warnings), passing)
     return Plan(steps, warnings=warnings)
 
 
@@ -224,9 +239,10 @@ async def _install(one: _Run, granted: set[str], deadline: float) -> list[str]:
         around, effects = _around(one), Effects(ports)
         looked = await reconcile.look(around, one.request.machine, effects)
         steps = looked.round.plan.steps
-        if not steps and not looked.round.held and looked.joining:
+        # One that still answers in maintenance mode was sent its configuration and has not begun to install, or was wiped once more.
+        if not steps and not looked.round.held and looked.joining and looked.round.row.stage != "maintenance":
             return done
-        if looked.round.held and not steps:
+        if looked.round.held and looked.round.settled and not steps:
             refusal = looked.round.plan.refusals[0]
             raise TalosError(refusal.reason, refusal.message, refusal.hint)
         step = steps[0] if steps else None
@@ -242,7 +258,7 @@ async def _install(one: _Run, granted: set[str], deadline: float) -> list[str]:
             teller(looked.round.row.message)
         left = deadline - ports.clock.monotonic()
         if left <= 0:
-            raise TalosError("TimedOut", f"{one.request.machine} did not get its configuration in time.", "Run this again.")
+            raise TalosError("TimedOut", f"{one.request.machine} was not installed in time. {looked.round.row.message}".rstrip(), "Run this again.")
         await ports.clock.sleep(min(looked.round.requeue_after, one.request.timing.follow, left))
 
 

@@ -10,10 +10,11 @@ import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from .._decide.reclaim import Verdict, decide_all, plan_order
+from .._decide.reclaim import Verdict, as_agreed, decide_all, plan_order
 from .._decide.reclaim_inspection import lease_of, uuid_of
 from .._decide.reclaim_page import lines, page
 from .._decide.reclaim_words import Reclaiming
+from .._model.addresses import expand
 from .._model.errors import LOCK_REASONS, TalosError
 from .._model.outcome import MachineRow, Outcome, refused_by
 from .._model.plan import Plan, Refusal, Step, Target
@@ -58,11 +59,14 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
 
         return await reclaim_orders.run(request.order, request.terms, ports, gate)
     _refuse_twice(request.entries)
+    # A machine is looked for there after its reset, when it is too late to find that they are no ranges.
+    expand(request.terms.ranges)
     seen = await asyncio.gather(*(observe(ports, entry, request.terms) for entry in request.entries))
     verdicts = _refused_twice(seen, decide_all(seen))
+    foreseen = _refused_twice(seen, decide_all([as_agreed(one) for one in seen]))
     order = plan_order(seen)
     for index in order:
-        for line in lines(seen[index], verdicts[index]):
+        for line in lines(seen[index], verdicts[index], foreseen[index]):
             ports.progress(line)
     plan = sum((verdicts[index].plan for index in order), Plan())
     granted = {step.id for step in gate(plan).steps}
@@ -74,7 +78,8 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
             done.went[index] = await _one(request, ports, index, seen[index], steps, failed)
             if done.went[index].refusal is not None:
                 failed.setdefault(lease_of(seen[index]), str(seen[index].target))
-    return _outcome(request, ports, plan, seen, verdicts, done)
+    pages: list[Json] = [page(*one) for one in zip(seen, verdicts, foreseen)]
+    return replace(_outcome(request, ports, plan, seen, verdicts, done), extra={"inspections": pages, "registered": _registered(seen, verdicts, done)})
 
 
 async def _one(request: Request, ports: Ports, index: int, seen: Reclaiming, steps: tuple[Step, ...], failed: dict[str, str]) -> Went:
@@ -115,37 +120,37 @@ def _refused_twice(seen: Sequence[Reclaiming], verdicts: tuple[Verdict, ...]) ->
 
 def _outcome(request: Request, ports: Ports, plan: Plan, seen: Sequence[Reclaiming], verdicts: Sequence[Verdict], done: _Run) -> Outcome:
     rows, refusals, told = [], [], []
-    registered: list[Json] = []
-    pages: list[Json] = []
     for index, (one, verdict) in enumerate(zip(seen, verdicts)):
         went = done.went.get(index, Went())
         refusal = went.refusal or verdict.refusal
         message = f"{refusal.message} {refusal.hint}".strip() if refusal is not None else _told(one, verdict, went)
-        rows.append(MachineRow(went.machine or str(one.target), one.wish.cluster, "", False, refusal.reason if refusal else "", message,
+        rows.append(MachineRow(went.machine or verdict.machine or str(one.target), one.wish.cluster, "", False, refusal.reason if refusal else "", message,
                                bool(verdict.plan.steps)))
-        pages.append(page(one, verdict))
-        if went.machine:
-            registered.append({"address": str(one.target), "uuid": uuid_of(one), "machine": went.machine})
         if went.refusal is not None:
             plan = plan.refused(went.refusal)
         if refusal is not None:
             refusals.append(refusal)
         told.append(message if len(seen) == 1 else f"{one.target}: {message}")
-    error = next((went.error for went in done.went.values() if went.error is not None), None)
+    failed = next(((index, went.error) for index, went in done.went.items() if went.error is not None), None)
     refused = tuple(str(refusal.target) for refusal in refusals)
     silent = tuple(str(refusal.target) for refusal in refusals if refusal.reason == "NodeUnreachable")
     waits = tuple(dict.fromkeys(f"{wait.target}: {wait.what}" for wait in (*plan.waits, *(wait for step in plan.steps for wait in step.waits_for))))
     return Outcome(
         plan=plan, executed=done.executed(), machines=tuple(rows), events=done.events(), refused=bool(refusals),
         reason=refusals[0].reason if refusals else "", message=" ".join(told), blocked=tuple(name for name in refused if name not in silent),
-        unreachable=silent, waiting_for=waits if ports.check else (),
-        failure=replace(error.failure, step=plan.steps[0].id if plan.steps else "") if error is not None else None,
-        extra={"inspections": pages, "registered": registered})
+        unreachable=silent, waiting_for=waits if ports.check else (), found_done=bool(done.went) and all(went.told for went in done.went.values()),
+        failure=replace(failed[1].failure, step=verdicts[failed[0]].plan.steps[0].id) if failed is not None else None)
+
+
+def _registered(seen: Sequence[Reclaiming], verdicts: Sequence[Verdict], done: _Run) -> list[Json]:
+    """What is pending now, whoever has written it down."""
+    names = [done.went.get(index, Went()).machine or verdict.machine for index, verdict in enumerate(verdicts)]
+    return [{"address": str(one.target), "uuid": uuid_of(one), "machine": name} for one, name in zip(seen, names) if name]
 
 
 def _told(seen: Reclaiming, verdict: Verdict, went: Went) -> str:
-    if verdict.done:
-        return verdict.done
+    if verdict.done or went.told:
+        return verdict.done or went.told
     if went.machine:
         return f"{seen.target} is pending as {went.machine}. Approve it with talos_machine_approval, machine: {went.machine}."
     if went.done:

@@ -16,6 +16,7 @@ from .._model.addresses import expand
 from .._model.approval import approval_state
 from .._model.dialling import dial_rules
 from .._model.endpoint import Endpoint
+from .._model.errors import TalosError
 from .._model.identity import Identity
 from .._model.machine import identity_of
 from .._model.observations import NodeFacts, Partition
@@ -77,7 +78,8 @@ async def until_maintenance(ports: Ports, waiting: Waiting) -> Endpoint | Refusa
         left = deadline - clock.monotonic()
         if left <= 0:
             return Refusal(
-                target, "ResetFailed", f"{entry.endpoint} was told to reset and has not reached maintenance mode within {timing.wait_for_maintenance:g} s.",
+                target, "ResetFailed", f"{entry.endpoint} was told to reset and has not reached maintenance mode within {timing.wait_for_maintenance:g} s"
+                f"{_another(waiting, found)}.",
                 "Look at the node's console; send nothing else to it. It may have another address now: name it, or ranges, and run this again.",
                 "16/no-maintenance")
         teller(f"waiting for maintenance mode ({found.message or found.reason})" if isinstance(found, Unknown) else "waiting for maintenance mode",
@@ -89,12 +91,22 @@ def _is_it(waiting: Waiting, found: Observed[NodeFacts]) -> bool:
     return isinstance(found, Present) and not difference(waiting.identity, found.value.identity)
 
 
+def _another(waiting: Waiting, found: Observed[NodeFacts]) -> str:
+    """Who answers there instead, as a clause."""
+    return f"; another machine waits there now: {difference(waiting.identity, found.value.identity)}" if isinstance(found, Present) else ""
+
+
 async def _moved(ports: Ports, waiting: Waiting, found: Observed[NodeFacts]) -> tuple[Endpoint, Observed[NodeFacts]]:
     """The machine at another address of the ranges, where it is there."""
     entry, terms, cluster = waiting.entry, waiting.terms, waiting.seen.cluster
     rules = dial_rules(cluster.spec if cluster is not None else None, terms.allow_loopback)
     problem = rules.screen()
-    targets = [one for one in expand(terms.ranges or registered(cluster)) if one != entry.endpoint and not problem(one.host)]
+    try:
+        ranges = expand(terms.ranges or registered(cluster))
+    except TalosError as error:
+        ports.progress(f"{entry.endpoint}: it is looked for nowhere else: {error.message}")
+        return entry.endpoint, found
+    targets = [one for one in ranges if one != entry.endpoint and not problem(one.host)]
     for answer in await answers_of(ports, targets, Pace(connect=terms.timing.connect)) if targets else ():
         if answer.facts is not None and not difference(waiting.identity, answer.facts.identity):
             return answer.probe.endpoint, Present(answer.facts, str(answer.probe.endpoint))

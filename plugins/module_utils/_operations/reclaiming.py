@@ -35,10 +35,12 @@ Sending = Callable[[Reclaiming], None]
 
 @dataclass
 class Went:
-    """How it went: the steps that were done, the record that it is pending as, events, and why not the rest."""
+    """How it went: the steps that were done, the record that it is pending as, events, and why not the rest. `told`: why nothing was left to be
+    done when the leases were had."""
 
     done: list[str] = field(default_factory=list)
     machine: str = ""
+    told: str = ""
     events: list[Event] = field(default_factory=list)
     refusal: Refusal | None = None
     error: TalosError | None = None
@@ -60,6 +62,8 @@ async def reclaim(ports: Ports, entry: Entry, terms: Terms, seen: Reclaiming, gr
                     went.refusal = _changed(now)
                 elif refusal is not None:
                     went.refusal = refusal
+                elif verdict.done:
+                    went.told, went.machine = verdict.done, verdict.machine
                 elif any(step.id not in wanted for step in verdict.plan.steps):
                     went.refusal = _changed(now)
                 else:

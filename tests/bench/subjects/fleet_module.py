@@ -1,7 +1,8 @@
 # Copyright (c) Ichor contributors
 # GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Subject: a module over a fleet in this process: its name, then its arguments as JSON on standard input. Prints its peak and how its machines are."""
+"""Subject: a module over a fleet in this process: its name, then its arguments as JSON on standard input. Prints its peak, whether it
+changed something, and how its machines are."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def main() -> None:
         runpy.run_module(sys.argv[1], run_name="__main__", alter_sys=True)
     result = json.loads(told.getvalue().strip().splitlines()[-1])
     print(json.dumps({"peak": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, "msg": result["msg"],
-                      "reasons": Counter(row["reason"] for row in result["machines"])}))
+                      "changed": result["changed"], "reasons": Counter(row["reason"] for row in result["machines"])}))
 
 
 main()

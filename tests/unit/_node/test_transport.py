@@ -24,11 +24,12 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.errors import C
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Endpoint
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Present, Unknown
 from ansible_collections.ichor.talos.plugins.module_utils._model.timing import Timing
-from ansible_collections.ichor.talos.plugins.module_utils._node import bridge, messages
+from ansible_collections.ichor.talos.plugins.module_utils._node import bridge, messages, tls
 from ansible_collections.ichor.talos.plugins.module_utils._node.nodes import TalosNodes
 
 LAB = (DialRules(allow_loopback=True),)
 SERVICES = "/machine.MachineService/ServiceList"
+SNAPSHOT = "/machine.MachineService/EtcdSnapshot"
 APPLY = "/machine.MachineService/ApplyConfiguration"
 BOOTSTRAP = "/machine.MachineService/Bootstrap"
 
@@ -399,6 +400,18 @@ def test_answers_that_are_too_large_or_garbage(maintenance_leaf, capfd):
             assert (await session.machine_config()).reason == "AnswerInvalid"
     asyncio.run(run())
     assert "Traceback" not in "".join(capfd.readouterr())
+
+
+def test_a_snapshot_is_larger_than_all_that_a_connection_may_receive(maintenance_leaf, monkeypatch):
+    monkeypatch.setattr(tls, "RECEIVE_LIMIT", 256 * 1024)
+    # More than HTTP/2 lets a node send before its answers are taken.
+    pieces = [bytes([number]) * 32 * 1024 for number in range(64)]
+
+    async def run():
+        answers = {SNAPSHOT: lambda dummy: [messages.message_class("common.Data")(bytes=piece) for piece in pieces]}
+        async with FakeNode(*maintenance_leaf, answers) as node, nodes().maintenance(there(node)) as session:
+            assert b"".join([piece async for piece in session.etcd_snapshot()]) == b"".join(pieces)
+    asyncio.run(run())
 
 
 def test_absent_and_unknown_are_kept_apart(maintenance_leaf):

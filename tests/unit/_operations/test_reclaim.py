@@ -6,15 +6,18 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import Callable
 
 import pytest
 from ansible_collections.ichor.talos.plugins.module_utils._decide.lock import disruption_of
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
+from ansible_collections.ichor.talos.plugins.module_utils._model.outcome import Outcome
 from ansible_collections.ichor.talos.plugins.module_utils._model.ports import LeaseView
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import MACHINE, Broken, text_at
 from ansible_collections.ichor.talos.plugins.module_utils._model.timing import Timing
+from ansible_collections.ichor.talos.plugins.module_utils._operations.reclaim import Request, run
 from ansible_collections.ichor.talos.plugins.module_utils._operations.reclaim_reads import Entry, Terms
 from ansible_collections.ichor.talos.tests.unit._operations import reclaim_world as r
 from ansible_collections.ichor.talos.tests.unit._operations import world as w
@@ -179,6 +182,74 @@ def test_a_machine_with_another_address_is_followed() -> None:
     world = living()
     world.moves["w4"] = "10.0.0.77"
     assert r.reclaim(world, r.entry(4), terms=Terms(("10.0.0.90-95",), Timing(settle=0.0))).reason == "ResetFailed"
+
+
+def _swapped(number: int, what: str, world: r.World) -> None:
+    """Another machine comes up where the one that was reset was."""
+    if what == "reset answered w4":
+        next(node for node in world.nodes.values() if node.name == "w4").identity = w.identity(9)
+
+
+def test_another_machine_that_comes_back_instead_is_told_and_left_alone() -> None:
+    for moves in ({}, {"w4": "10.0.0.77"}):
+        world = living()
+        world.moves.update(moves)
+        world.hook = lambda number, what, world=world: _swapped(number, what, world)  # type: ignore[misc]
+        done = r.reclaim(world, r.entry(4))
+        assert done.reason == "ResetFailed" and r.pending(world) == () and world.resets == ["w4"] and not world.store.leases.held
+        assert moves or f"another machine waits there now: UUID {w.uuid(9)} instead of {w.uuid(4)}" in done.message, done.message
+
+
+def test_the_machine_is_followed_although_another_has_its_address_now() -> None:
+    world = living()
+    world.moves["w4"] = "10.0.0.77"
+
+    def move_in(number: int, what: str) -> None:
+        if what == "reset answered w4":
+            new = w.place(world, "new", 9, "worker", record=False)
+            world.nodes[w.Endpoint("10.0.0.4")] = new
+            new.mode = "maintenance"
+
+    world.hook = move_in
+    done = r.reclaim(world, r.entry(4))
+    assert not done.refused, done.message
+    record = world.machine(r.pending(world)[0])
+    assert record.spec["endpoint"] == "10.0.0.77" and text_at(record.spec, "identity", "uuid") == w.uuid(4) and len(r.pending(world)) == 1
+
+
+@pytest.mark.parametrize("ranges", [("10.0.0.9-10.0.0.1",), ("10.0.0.0/33",), ("10.0.0.0/8",), ("{{ ranges }}",)])
+def test_ranges_that_are_none_are_told_before_anything_is_sent(ranges: tuple[str, ...]) -> None:
+    world = living()
+    with pytest.raises(TalosError) as told:
+        r.reclaim(world, r.entry(4), terms=Terms(ranges, Timing(settle=0.0)))
+    assert told.value.reason in ("InvalidAddress", "RangeTooLarge") and not world.resets and world.trace == []
+
+
+def test_a_cluster_whose_own_ranges_are_broken_has_nowhere_else_to_look() -> None:
+    world = living()
+    world.store.put(w.cluster_record(discovery={"ranges": ["10.0.0.0/2"]}))
+    world.moves["w4"] = "10.0.0.77"
+    done = r.reclaim(world, r.entry(4))
+    assert done.reason == "ResetFailed" and any("looked for nowhere else" in line for line in world.lines), done.message
+
+
+def test_a_neighbour_at_a_peers_address_does_not_answer_for_the_member() -> None:
+    world = living()
+    r.node(world, 2).member_id = f"{9:016x}"
+    done = r.reclaim(world, r.entry(1), check=True)
+    assert done.reason == "QuorumAtRisk", done.message
+
+
+def test_two_runs_at_once_reset_it_once_and_both_say_what_it_is() -> None:
+    world = living()
+    request = Request((r.entry(4),), "", Terms(timing=Timing(settle=0.0)))
+
+    async def both() -> list[Outcome]:
+        return list(await asyncio.gather(*(run(request, world.ports(holder), w.OpenGate(False)) for holder in ("run-1", "run-2"))))
+
+    first, second = asyncio.run(both())
+    assert world.resets == ["w4"] and not first.refused and not second.refused and not world.store.leases.held
+    assert first.extra["registered"] == second.extra["registered"] != [] and {first.found_done, second.found_done} == {False, True}
 
 
 def test_both_leases_are_taken_in_the_order_of_their_names() -> None:
