@@ -73,6 +73,21 @@ options:
     type: str
 """
 
+    KUBERNETES = r"""
+options:
+  kubeconfig:
+    description:
+      - A kubeconfig for the Kubernetes of the managed cluster, which is asked where its Nodes are and is drained. It may be vaulted.
+      - The context is taken whose cluster has the name of the TalosCluster record; the current one where there are several of them.
+      - If not set, E(ICHOR_KUBECONFIG) is used. Without any, an administrator's certificate is issued in memory from the secrets
+        bundle, for the endpoint of the cluster's record.
+    type: path
+  kubeconfig_content:
+    description:
+      - The same as text, for example from a vaulted variable. It wins over O(kubeconfig).
+    type: str
+"""
+
     CLUSTER = r"""
 options:
   cluster:

@@ -22,6 +22,7 @@ extends_documentation_fragment:
   - ichor.talos.attributes
   - ichor.talos.options.store
   - ichor.talos.options.credentials
+  - ichor.talos.options.kubernetes
   - ichor.talos.options.cluster
   - ichor.talos.options.plan
   - ichor.talos.options.timing
@@ -249,7 +250,7 @@ SPEC = Spec(
         "member": {"type": "str", "required": True},
         "state": {"type": "str", "choices": ["absent"], "default": "absent"},
     },
-    groups=("store", "credentials", "cluster", "plan", "timing", "network"),
+    groups=("store", "credentials", "kubernetes", "cluster", "plan", "timing", "network"),
 )
 
 

@@ -30,6 +30,7 @@ extends_documentation_fragment:
   - ichor.talos.attributes
   - ichor.talos.options.store
   - ichor.talos.options.credentials
+  - ichor.talos.options.kubernetes
   - ichor.talos.options.machines
   - ichor.talos.options.plan
   - ichor.talos.options.timing
@@ -377,7 +378,7 @@ SPEC = Spec(
         "leader": {"type": "str"},
         "alive_file": {"type": "path", "fallback": (env_fallback, ["ICHOR_ALIVE_FILE"])},
     },
-    groups=("store", "credentials", "cluster", "machines", "plan", "timing", "fleet", "network"),
+    groups=("store", "credentials", "kubernetes", "cluster", "machines", "plan", "timing", "fleet", "network"),
 )
 
 

@@ -25,6 +25,7 @@ extends_documentation_fragment:
   - ichor.talos.options.store
   - ichor.talos.options.cluster
   - ichor.talos.options.credentials
+  - ichor.talos.options.kubernetes
   - ichor.talos.options.plan
   - ichor.talos.options.timing
   - ichor.talos.options.fleet
@@ -369,7 +370,7 @@ SPEC = Spec(
         "rate": {"type": "float", "default": 1000.0},
         "unresolved": {"type": "int", "default": 256},
     },
-    groups=("store", "cluster", "credentials", "plan", "timing", "fleet", "network"),
+    groups=("store", "cluster", "credentials", "kubernetes", "plan", "timing", "fleet", "network"),
 )
 
 

@@ -28,6 +28,7 @@ extends_documentation_fragment:
   - ichor.talos.attributes
   - ichor.talos.options.store
   - ichor.talos.options.credentials
+  - ichor.talos.options.kubernetes
   - ichor.talos.options.plan
   - ichor.talos.options.timing
   - ichor.talos.options.network
@@ -285,7 +286,7 @@ SPEC = Spec(
         "override": {"type": "bool", "default": False},
         "lift": {"type": "bool", "default": False},
     },
-    groups=("store", "credentials", "plan", "timing", "network"),
+    groups=("store", "credentials", "kubernetes", "plan", "timing", "network"),
 )
 
 

@@ -24,6 +24,7 @@ extends_documentation_fragment:
   - ichor.talos.attributes
   - ichor.talos.options.store
   - ichor.talos.options.credentials
+  - ichor.talos.options.kubernetes
   - ichor.talos.options.plan
   - ichor.talos.options.timing
   - ichor.talos.options.network
@@ -254,7 +255,7 @@ SPEC = Spec(
         "machine": {"type": "str", "required": True},
         "confirm": {"type": "str"},
     },
-    groups=("store", "credentials", "plan", "timing", "network"),
+    groups=("store", "credentials", "kubernetes", "plan", "timing", "network"),
 )
 
 

@@ -2,9 +2,10 @@
 # GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Step boundaries of a module process: before and after every call to a node and every write to a store, and inside each write.
+"""Step boundaries of a module process: before and after every call to a node, every request that changes something in Kubernetes and every write to
+a store, and inside each write.
 
-`install` is called in the process before the module begins. It wraps the choke point of the calls and the functions that
+`install` is called in the process before the module begins. It wraps the choke points of the calls and requests and the functions that
 write files, writes one line a boundary to a trace, and kills the process at the boundary that it is told. Beside that it
 watches every change of a file below the store by Python's audit events: one that no wrapped function makes is a stray, so
 that a write which goes round the boundaries cannot stay unseen.
@@ -26,7 +27,7 @@ from typing import Any
 BEFORE, INSIDE, AFTER = "before", "inside", "after"
 #: Functions of the store's file room that change something. The others only read, or are made of these.
 WRITERS = ("write_atomically", "append_line", "remove", "move", "make_folder")
-CALL, WRITE, STRAY = "call", "write", "stray"
+CALL, REQUEST, WRITE, STRAY = "call", "request", "write", "stray"
 
 
 @dataclass(frozen=True, order=True)
@@ -80,6 +81,23 @@ class Tracer:
 
         caller.send = traced
 
+    def requests(self, api: Any) -> None:
+        """Wrap the one function that asks an API server; reading it changes nothing."""
+        once = api._once
+
+        @functools.wraps(once)
+        def traced(this: Any, method: str, path: str, *arguments: Any) -> Any:
+            if method == "GET" or path.endswith("/selfsubjectreviews"):
+                return once(this, method, path, *arguments)
+            what = f"{method} {path.partition('/namespaces/')[2].partition('/')[2] or path}"
+            self.at(REQUEST, what, BEFORE)
+            try:
+                return once(this, method, path, *arguments)
+            finally:
+                self.at(REQUEST, what, AFTER)
+
+        api._once = traced
+
     def writes(self, files: Any) -> None:
         """Wrap the functions that write files."""
         for name in WRITERS:
@@ -127,12 +145,14 @@ class Tracer:
 def install(told: dict[str, Any]) -> None:
     """Trace this process. `told` has `trace`, `store`, `ahead` (seconds that its clock is ahead), `kill` and `pause`."""
     from ansible_collections.ichor.talos.plugins.module_utils._ansible.clock import SystemClock
+    from ansible_collections.ichor.talos.plugins.module_utils._kube.api import Api
     from ansible_collections.ichor.talos.plugins.module_utils._node.caller import Caller
     from ansible_collections.ichor.talos.plugins.module_utils._store import files
 
     kill, pause = (Boundary(**told[name]) if told.get(name) else None for name in ("kill", "pause"))
     tracer = Tracer(told["trace"], told["store"], kill, pause)
     tracer.calls(Caller)
+    tracer.requests(Api)
     tracer.writes(files)
     now, ahead = SystemClock.now, float(told.get("ahead", 0.0))
     SystemClock.now = lambda clock: now(clock) + ahead  # type: ignore[method-assign]

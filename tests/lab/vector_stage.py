@@ -98,6 +98,8 @@ class Stage:
         self.lab = lab
         self.prefix = prefix
         self.talos = talos
+        #: How many seconds of the lab go by in one of the machine, where that counts.
+        self.speed = 1.0
         self.minor = int(talos.split(".")[1])
         self.configs = configs
         self._address = address

@@ -24,7 +24,7 @@ from tests.lab.wire import message
 
 _STRICT = ("tcp", "tls", "stage")
 _SHORT = 1.0  # lab seconds that a sampled recording may have missed, beyond its own longest gap
-_SPEED = 8.0
+_SPEED, _SLOW = 8.0, 3.0
 _OPEN = 1e9  # a value that has not been left yet
 
 
@@ -34,26 +34,39 @@ def run(folder: Path, session: Any, wanted: Callable[[dict[str, Any]], bool]) ->
         if wanted(row):
             grouped.setdefault((row["talos"], row["scenario"]), []).append(row)
     old = session.lab.timings()
-    session.lab.speed(speed=_SPEED)
     for (talos, scenario), members in grouped.items():
-        kind = f"timelines {talos}"
-        stage = session.empty_stage(talos)
-        quick = talos.startswith("v1.14") and scenario.startswith("second control plane")  # its install took 0.2 s in the recording
-        session.lab.timings(install=0.7 if quick else 3.0, node_status=0.15 if quick else 0.3)
-        try:
-            start = play(stage, scenario, members)
-            for row in members:
-                try:
-                    compare(row, stage.lab.trace(node=stage.key(row["node"])), start)
-                    session.report.passed[kind] += 1
-                except Mismatch as mismatch:
-                    session.report.fail(kind, f"{scenario} / {row['node']}", str(mismatch)[:500])
-        except Exception as error:
-            for row in members:
-                session.report.fail(kind, f"{scenario} / {row['node']}", f"{type(error).__name__}: {error}")
-        finally:
-            stage.close()
+        problems = _problems(session, talos, scenario, members, _SPEED)
+        if problems:
+            # On a busy machine the timers of the lab come late by its own clock; when it is slower, less so. What is really otherwise stays so.
+            problems = _problems(session, talos, scenario, members, _SLOW)
+        for row in members:
+            if row["node"] in problems:
+                session.report.fail(f"timelines {talos}", f"{scenario} / {row['node']}", problems[row["node"]])
+            else:
+                session.report.passed[f"timelines {talos}"] += 1
     session.lab.timings(**old)
+
+
+def _problems(session: Any, talos: str, scenario: str, members: list[dict[str, Any]], speed: float) -> dict[str, str]:
+    """What does not match when the scenario is played, by node."""
+    found: dict[str, str] = {}
+    session.lab.speed(speed=speed)
+    stage = session.empty_stage(talos)
+    stage.speed = speed
+    quick = talos.startswith("v1.14") and scenario.startswith("second control plane")  # its install took 0.2 s in the recording
+    session.lab.timings(install=0.7 if quick else 3.0, node_status=0.15 if quick else 0.3)
+    try:
+        start = play(stage, scenario, members)
+        for row in members:
+            try:
+                compare(row, stage.lab.trace(node=stage.key(row["node"])), start)
+            except Mismatch as mismatch:
+                found[row["node"]] = str(mismatch)[:500]
+    except Exception as error:
+        found = {row["node"]: f"{type(error).__name__}: {error}" for row in members}
+    finally:
+        stage.close()
+    return found
 
 
 def play(stage: Stage, scenario: str, rows: list[dict[str, Any]]) -> float:
@@ -88,7 +101,7 @@ def _worker_first(stage: Stage, rows: list[dict[str, Any]]) -> float:
     stage.add("cp1")
     start = _now(stage)
     stage.apply("w2", stage.config("w2"))
-    time.sleep(4.0 / _SPEED)
+    time.sleep(4.0 / stage.speed)
     stage.apply("cp1", stage.config("cp1"))
     stage.until(lambda: [item["reason"] for item in stage.state("cp1")["unmet"]] == ["etcd not running"] and stage.state("cp1")["boots"] == 2)
     stage.wait("w2", "ready")
@@ -111,7 +124,7 @@ def _bootstrap(stage: Stage, rows: list[dict[str, Any]]) -> float:
     start = _now(stage)
     stage.must("cp1", "Bootstrap")
     stage.wait("cp1", "ready")
-    time.sleep(1.0 / _SPEED)
+    time.sleep(1.0 / stage.speed)
     return start
 
 

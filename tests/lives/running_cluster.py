@@ -6,15 +6,18 @@
 
 from __future__ import annotations
 
-import json
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from tests.lab.control import Lab
+from tests.lives.records import STORE, Folder, Records, chosen
 from tests.nursery.client import Ended, Nursery
-from tests.scenarios.playing import machine
+from tests.parts.build import build
+from tests.scenarios.playing import machine, network_of
 
 HEADS = ("5a1f0c3e", "6b2f1d4e", "7c3f2e5e", "8d4f3f6e", "9e5f4a7e")
 QUICK = {"settle": 0.02, "follow": 1.0, "reread": 1.0, "unreachable_grace": 0.5, "call": 10.0, "maintenance_probe": 5.0, "lock_renewal": 1.0}
@@ -35,6 +38,8 @@ class Cluster:
     #: Before the names of its nodes in the lab, where several clusters share one.
     prefix: str = ""
     names: dict[str, str] = field(default_factory=dict)
+    #: Where its records are; None is the folder `ichor` in its own.
+    kept_in: Records | None = None
     #: The cluster's endpoint, at which a test may have a real API server, and the bundle that this one was made from; '' for a new one.
     endpoint: str = "https://127.0.0.9:6443"
     bundle_file: str = ""
@@ -44,8 +49,12 @@ class Cluster:
         return self.folder / "ichor"
 
     @property
+    def records(self) -> Records:
+        return self.kept_in or Folder(self.store)
+
+    @property
     def options(self) -> dict[str, Any]:
-        return {"store_path": str(self.store), "allow_loopback": True, "timing": QUICK}
+        return {**self.records.options, "allow_loopback": True, "timing": QUICK}
 
     def module(self, module: str, /, *, check: bool = False, fails: bool = False, **arguments: Any) -> dict[str, Any]:
         ended: Ended = self.nursery.run(module, check=check, **{**self.options, **arguments})
@@ -59,9 +68,9 @@ class Cluster:
             self.lab.add(name=host, description=machine(number, self.network, HEADS[number - 1]))
             self.names[host] = f"prod-{HEADS[number - 1]}"
         addresses = [f"{self.network}.{number}" for number in range(1, len(hosts) + 1)]
-        self._plain("talos_cluster", name="prod", endpoint=self.endpoint, talos_version="v1.13.9", kubernetes_version="v1.35.0", bundle="prod",
+        self.plain("talos_cluster", name="prod", endpoint=self.endpoint, talos_version="v1.13.9", kubernetes_version="v1.35.0", bundle="prod",
                     control_planes=self.planes, discovery={"addresses": addresses})
-        self._plain("talos_secrets", cluster="prod", **({"bundle_file": self.bundle_file} if self.bundle_file else {}))
+        self.plain("talos_secrets", cluster="prod", **({"bundle_file": self.bundle_file} if self.bundle_file else {}))
         for host in hosts:
             self.lab.wait(node=host, stage="maintenance")
         self.module("talos_discover", cluster="prod")
@@ -74,9 +83,9 @@ class Cluster:
         assert self.reasons() == {host: "Converged" for host in hosts}
         return self
 
-    def _plain(self, module: str, /, **arguments: Any) -> None:
+    def plain(self, module: str, /, **arguments: Any) -> None:
         """A module that speaks to no node."""
-        ended = self.nursery.run(module, store_path=str(self.store), **arguments)
+        ended = self.nursery.run(module, **self.records.options, **arguments)
         assert not ended.result.get("failed") and ended.result, f"{module}: {ended.output} {ended.errors}"
 
     def run(self, *, check: bool = False, fails: bool = False, **more: Any) -> dict[str, Any]:
@@ -86,8 +95,7 @@ class Cluster:
         return self.module("talos_controller", check=check, fails=fails, cluster="prod", **ends, **{**quiet, **more})
 
     def status(self, host: str) -> dict[str, Any]:
-        found = json.loads((self.store / ".state" / "machines" / f"{self.names[host]}.json").read_text(encoding="utf-8"))
-        return dict(found["status"])
+        return self.records.status("machines", self.names[host])
 
     def reason(self, host: str, condition: str = "Provisioned") -> str:
         return next((entry["reason"] for entry in self.status(host).get("conditions", []) if entry["type"] == condition), "")
@@ -106,24 +114,29 @@ class Cluster:
         self.lab.wait(node=host, stage="maintenance")
 
     def events(self, reason: str, host: str = "") -> list[dict[str, Any]]:
-        path = self.store / ".state" / "events.jsonl"
-        found = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
-        return [event for event in found if event["reason"] == reason and self.names.get(host, event["name"]) == event["name"]]
+        return [event for event in self.records.events() if event["reason"] == reason and self.names.get(host, event["name"]) == event["name"]]
 
     def members(self) -> dict[str, bool]:
         """etcd's members by name: whether each is a voter that lives."""
         found = next((state["etcd"] for host in self.names if "cp-" in host and (state := self.lab.state(node=host)).get("etcd")), [])
         return {member["name"]: member["alive"] and not member["learner"] for member in found}
 
-    def everything(self) -> dict[str, bytes]:
-        """Every file of the store but the lock's, which every reader touches."""
-        files = (path for path in sorted(self.store.rglob("*")) if path.is_file() and path.name != "lock")
-        return {str(path.relative_to(self.store)): path.read_bytes() for path in files}
+    def everything(self) -> dict[str, str]:
+        """Every text of the store."""
+        return self.records.everything()
 
     def end(self) -> None:
         for host in self.names:
             self.lab.remove(node=host)
         shutil.rmtree(self.folder, ignore_errors=True)
+
+
+@contextmanager
+def a_running_cluster(folder: Path, name: str, planes: int = 3, workers: int = 1, *, store: str = STORE, etcd: bool = False) -> Iterator[Cluster]:
+    """One in the chosen store and in the address range of a test file of that name, with what it needs beside it."""
+    with (Lab.start({"nodes": {}}, speed=20.0, etcd=str(build("etcd-3.6")) if etcd else None) as lab, Nursery() as nursery,
+          chosen(folder / "ichor", store) as records):
+        yield Cluster(lab, nursery, folder, network_of(name), planes, workers, kept_in=records).create()
 
 
 def writes(lab: Lab, since: int, *, accepted: bool = True) -> dict[str, int]:

@@ -14,21 +14,16 @@ from typing import Any
 import pytest
 
 from tests.crash.boundaries import AFTER, CALL
-from tests.lab.control import Lab
-from tests.lives.running_cluster import LONGEST, Cluster, steps, writes
-from tests.nursery.client import Nursery
-from tests.parts.build import build
-from tests.scenarios.playing import network_of
+from tests.lives.running_cluster import LONGEST, Cluster, a_running_cluster, steps, writes
 
 # The tests share one cluster, and each leaves it running; each can also run alone.
-NETWORK = network_of(__name__)
 REMOVAL, SEND = "EtcdRemoveMemberByID", "ApplyConfiguration"
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with Lab.start({"nodes": {}}, speed=20.0, etcd=str(build("etcd-3.6"))) as lab, Nursery() as nursery:
-        yield Cluster(lab, nursery, Path(tmp_path_factory.mktemp("running")), NETWORK).create()
+    with a_running_cluster(Path(tmp_path_factory.mktemp("running")), __name__, etcd=True) as cluster:
+        yield cluster
 
 
 def converged(cluster: Cluster) -> None:

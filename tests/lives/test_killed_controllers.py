@@ -18,20 +18,18 @@ from typing import Any
 import pytest
 
 from tests.crash.boundaries import AFTER, CALL, Boundary, read_trace
-from tests.lab.control import Lab
-from tests.lives.running_cluster import LONGEST, Cluster, writes
-from tests.nursery.client import Ended, Nursery
-from tests.scenarios.playing import network_of, wait_for
+from tests.lives.running_cluster import LONGEST, Cluster, a_running_cluster, writes
+from tests.nursery.client import Ended
+from tests.scenarios.playing import wait_for
 
-NETWORK = network_of(__name__)
 KILLS = int(os.environ.get("ICHOR_TEST_KILLS", "4"))
 REBOOT, REMOVAL, SEND = "Reboot", "EtcdRemoveMemberByID", "ApplyConfiguration"
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with Lab.start({"nodes": {}}, speed=20.0) as lab, Nursery() as nursery:
-        yield Cluster(lab, nursery, Path(tmp_path_factory.mktemp("killed")), NETWORK).create()
+    with a_running_cluster(Path(tmp_path_factory.mktemp("killed")), __name__) as cluster:
+        yield cluster
 
 
 def drift_with_reboot(cluster: Cluster) -> None:

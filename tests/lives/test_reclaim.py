@@ -11,14 +11,17 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import signal
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from tests.crash.boundaries import Boundary, read_trace
+from tests.crash.boundaries import AFTER, INSIDE, Boundary, read_trace
 from tests.lab.control import Lab
 from tests.lives.running_cluster import LONGEST, QUICK, writes
 from tests.nursery.client import Ended, Nursery
@@ -26,8 +29,11 @@ from tests.scenarios.foreign_cluster import Foreign
 from tests.scenarios.playing import network_of, wait_for
 
 NETWORK = network_of(__name__)
-KILLS = int(os.environ.get("ICHOR_TEST_KILLS", "4"))
 RESET = "Reset"
+#: At how many boundaries more, evenly spread over all of them.
+KILLS = int(os.environ.get("ICHOR_TEST_KILLS", "0"))
+#: Between these a run has got further: a lease, the reset, what is written of the machine.
+STEPS = re.compile(rf"write_atomically \.state/leases|machine\.MachineService/{RESET}$|write_atomically (\.state/)?machines|remove \.state/leases")
 TIMING = {**QUICK, "call": 20.0, "discovery_after_reset": 0.5, "lock_wait": 60.0}
 
 
@@ -48,6 +54,12 @@ class Place:
         for host in made.numbers:
             self.lab.wait(node=host, stage="ready", seconds=60)
         return made
+
+    def more(self, foreign: Foreign, host: str) -> str:
+        """One more node of that cluster, which boots while something else is done."""
+        foreign.numbers[host], self._next = self._next, self._next + 1
+        foreign.add(host)
+        return host
 
     def given(self, foreign: Foreign, host: str, **more: Any) -> dict[str, Any]:
         given = {"address": foreign.address(host), "confirm": foreign.uuid(host), "talosconfig": foreign.talosconfig(self.folder), **more}
@@ -128,12 +140,12 @@ def test_disks_of_every_kind(place: Place) -> None:
     found = place.reclaim(twice, "twice-w-1", check=True)
     assert "Volumes of Talos are there twice: STATE on " in str(found["warnings"])
     assert any("sdb" in entry for entry in found["inspections"][0]["stays"])
-    apart = place.foreign("apart", version="v1.14.0-rc.1", more={"apart-w-1": {"volumes": ["ETCD", "CRI", "KUBELET", "LOG"]}})
-    before = set(place.lab.state(node="apart-w-1")["partitions"])
-    found = place.reclaim(apart, "apart-w-1")
+    apart = place.foreign("apart", 2, 0, version="v1.14.0-rc.1", more={"apart-cp-1": {"volumes": ["ETCD", "CRI", "KUBELET", "LOG"]}})
+    before = set(place.lab.state(node="apart-cp-1")["partitions"])
+    found = place.reclaim(apart, "apart-cp-1")
     assert set(found["inspections"][0]["wipes"]) == before - {"EFI", "META"} > {"STATE", "EPHEMERAL"}
-    assert set(place.lab.state(node="apart-w-1")["partitions"]) == {"EFI", "META"}
-    place.waits(apart, "apart-w-1")
+    assert set(place.lab.state(node="apart-cp-1")["partitions"]) == {"EFI", "META"} and apart.members(but=["apart-cp-1"]) == {"apart-cp-2": True}
+    place.waits(apart, "apart-cp-1")
 
 
 def test_a_reset_that_is_answered_ok_and_fails_is_told(place: Place) -> None:
@@ -185,8 +197,14 @@ def test_a_machine_with_another_address_is_followed(place: Place) -> None:
     place.waits(moves, "moves-w-1")
 
 
-def test_killed_at_boundaries_and_run_again(place: Place, tmp_path: Path) -> None:
-    victims = place.foreign("killed", 1, KILLS + 1)
+def steps_of(trace: list[Boundary]) -> list[Boundary]:
+    """After each step and before the reset, for the first time; in the middle of what is written of the machine too."""
+    return [one for one in trace if one.occurrence == 1 and STEPS.match(one.what)
+            and (one.side == AFTER or one.what.endswith(RESET) or one.side == INSIDE and "machines" in one.what)]
+
+
+def test_killed_at_every_step_and_run_again(place: Place, tmp_path: Path) -> None:
+    victims = place.foreign("killed", 1, 1)
 
     def traced(host: str, kill: Boundary | None = None) -> Ended:
         trace = tmp_path / "trace"
@@ -195,12 +213,15 @@ def test_killed_at_boundaries_and_run_again(place: Place, tmp_path: Path) -> Non
         return place.nursery.run("talos_reclaim", hook="tests.crash.boundaries:install", told=told, **place.given(victims, host))
 
     assert traced("killed-w-1").status == 0
-    boundaries = read_trace(tmp_path / "trace")
-    for number in range(KILLS):
-        host, mark = f"killed-w-{number + 2}", place.lab.mark()
-        kill = boundaries[len(boundaries) * (number + 1) // (KILLS + 1)]
+    trace, head = read_trace(tmp_path / "trace"), victims.uuid("killed-w-1")[:8]
+    kills = steps_of(trace) + [trace[len(trace) * number // (KILLS + 1)] for number in range(1, KILLS + 1)]
+    assert len(steps_of(trace)) == 10, steps_of(trace)
+    hosts = [place.more(victims, f"killed-w-{number}") for number in range(2, len(kills) + 2)]
+    for host, kill in zip(hosts, kills):
+        place.lab.wait(node=host, stage="ready", seconds=60)
+        mark, kill = place.lab.mark(), replace(kill, what=kill.what.replace(head, victims.uuid(host)[:8]))
         ended = traced(host, kill)
-        assert ended.killed or ended.status == 0, f"{kill}: {ended.output} {ended.errors}"
+        assert ended.killed or kill not in steps_of(trace) and ended.status == 0, f"{kill}: {ended.output} {ended.errors}"
         wait_for(lambda host=host: place.lab.state(node=host)["mode"] in ("maintenance", "configured"), "an answer", 60)  # type: ignore[misc]
         if writes(place.lab, mark):
             place.lab.wait(node=host, stage="maintenance", seconds=60)
@@ -208,6 +229,51 @@ def test_killed_at_boundaries_and_run_again(place: Place, tmp_path: Path) -> Non
         again = place.reclaim(victims, host)
         assert not again["changed"] and writes(place.lab, mark) == {RESET: 1}, f"killed {kill}"
         place.waits(victims, host)
+
+
+def test_stopped_by_a_signal_in_the_middle_and_run_again(place: Place) -> None:
+    victims = place.foreign("stopped", 1, 2)
+    for host, number in (("stopped-w-1", signal.SIGTERM), ("stopped-w-2", signal.SIGINT)):
+        mark = place.lab.mark()
+        place.lab.hold(node=host, phase="reset")
+        pid = place.nursery.start("talos_reclaim", **place.given(victims, host))
+        wait_for(lambda mark=mark: writes(place.lab, mark, accepted=False), "the reset")  # type: ignore[misc]
+        os.kill(pid, number)
+        ended = place.nursery.finish()
+        assert ended.result["interrupted"] and ended.result["reason"] == "Interrupted" and not ended.late, f"{ended.output} {ended.errors}"
+        assert not list((place.store / ".state" / "leases").glob("*.json"))
+        place.lab.hold(node=host, phase="reset", held=False)
+        place.reclaim(victims, host)
+        assert writes(place.lab, mark) == {RESET: 1}
+        place.waits(victims, host)
+
+
+def test_two_runs_at_once_reset_a_machine_once(place: Place) -> None:
+    both = place.foreign("both", 1, 1)
+    mark = place.lab.mark()
+    with Nursery() as other:
+        for nursery in (place.nursery, other):
+            nursery.start("talos_reclaim", **place.given(both, "both-w-1"))
+        ended = [nursery.finish() for nursery in (place.nursery, other)]
+    assert writes(place.lab, mark) == {RESET: 1}
+    for one in ended:
+        assert one.result and not one.result.get("failed") and one.result["registered"][0]["uuid"] == both.uuid("both-w-1"), f"{one.output} {one.errors}"
+    place.waits(both, "both-w-1")
+
+
+def test_answers_that_lie_or_hang_are_not_used(place: Place) -> None:
+    """What cannot be made out of an answer is a result of the inspection, and one that hangs costs its own time alone."""
+    odd = place.foreign("odd", 3, 0)
+    mark = place.lab.mark()
+    for kind, call in (("call-hang", "Read"), ("call-hang", "ServiceList"), ("answer-garbage", "EtcdMemberList")):
+        place.lab.fault(node="odd-cp-1", kind=kind, rpc=call)
+    try:
+        found = place.reclaim(odd, "odd-cp-1", check=True, fails=True, timing={**TIMING, "inspection": 4.0})
+    finally:
+        place.lab.clear(node="odd-cp-1")
+    unchecked = found["inspections"][0]["unchecked"]
+    assert found["reason"] == "QuorumUnknown" and writes(place.lab, mark) == {}, found["msg"]
+    assert sum("did not answer within 4 s" in text for text in unchecked) == 2 and any("etcd member list" in text for text in unchecked), unchecked
 
 
 def test_two_racing_controllers_carry_an_order_out_once(place: Place) -> None:

@@ -13,21 +13,17 @@ from typing import Any
 import pytest
 
 from tests.crash.boundaries import AFTER, CALL
-from tests.lab.control import Lab
-from tests.lives.running_cluster import HEADS, Cluster, steps, writes
-from tests.nursery.client import Nursery
-from tests.parts.build import build
-from tests.scenarios.playing import machine, network_of
+from tests.lives.running_cluster import HEADS, Cluster, a_running_cluster, steps, writes
+from tests.scenarios.playing import machine
 
 # The tests of this file go on from one another: one life of a cluster.
-NETWORK = network_of(__name__)
 LEAVE, RESET, REMOVE = "EtcdLeaveCluster", "Reset", "EtcdRemoveMemberByID"
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with Lab.start({"nodes": {}}, speed=20.0, etcd=str(build("etcd-3.6"))) as lab, Nursery() as nursery:
-        yield Cluster(lab, nursery, Path(tmp_path_factory.mktemp("removal")), NETWORK).create()
+    with a_running_cluster(Path(tmp_path_factory.mktemp("removal")), __name__, etcd=True) as cluster:
+        yield cluster
 
 
 def remove(cluster: Cluster, host: str, **more: Any) -> dict[str, Any]:
@@ -35,8 +31,8 @@ def remove(cluster: Cluster, host: str, **more: Any) -> dict[str, Any]:
     return cluster.module("talos_machine_removal", **{"machine": name, "confirm": name, "skip_drain": True, **more})
 
 
-def record_of(cluster: Cluster, host: str) -> Path:
-    return cluster.store / "machines" / f"{cluster.names[host]}.yaml"
+def is_recorded(cluster: Cluster, host: str) -> bool:
+    return cluster.records.record("machines", cluster.names[host]) is not None
 
 
 def another(cluster: Cluster, host: str, number: int, **description: Any) -> None:
@@ -84,7 +80,7 @@ def test_the_life_of_removals(cluster: Cluster, tmp_path: Path) -> None:
     assert steps(planned) == [("RemoveEtcdMember", name), ("DeleteRecord", name)] and cluster.everything() == before
     done = remove(cluster, "cp-3")
     assert steps(done) == steps(planned) and done["plan_id"] == planned["plan_id"] and done["changed"] and "replacement" in done["msg"]
-    assert writes(cluster.lab, mark) == {REMOVE: 1} and not record_of(cluster, "cp-3").exists()
+    assert writes(cluster.lab, mark) == {REMOVE: 1} and not is_recorded(cluster, "cp-3")
     assert [event["type"] for event in cluster.events("DeadMemberRemoved")] == ["Warning"]
     assert cluster.members() == {"cp-1": True, "cp-2": True}
     assert not remove(cluster, "cp-3")["changed"] and not cluster.module("etcd_member", cluster="prod", member=number)["changed"]
@@ -108,12 +104,12 @@ def test_the_life_of_removals(cluster: Cluster, tmp_path: Path) -> None:
     cluster.lab.wait(node="w-1", stage="maintenance", seconds=60)
     # A loop that runs beside it installs nothing.
     cluster.run(passes=2)
-    assert writes(cluster.lab, mark) == {RESET: 1} and record_of(cluster, "w-1").exists()
+    assert writes(cluster.lab, mark) == {RESET: 1} and is_recorded(cluster, "w-1")
     assert steps(remove(cluster, "w-1")) == [("DeleteRecord", worker)]
-    assert writes(cluster.lab, mark) == {RESET: 1} and not record_of(cluster, "w-1").exists()
+    assert writes(cluster.lab, mark) == {RESET: 1} and not is_recorded(cluster, "w-1")
     assert cluster.lab.state(node="w-1")["partitions"] == ["EFI", "META"] and not remove(cluster, "w-1")["changed"]
     cluster.module("talos_discover", cluster="prod")
-    assert "pending" in record_of(cluster, "w-1").read_text(encoding="utf-8")
+    assert (cluster.records.record("machines", worker) or {})["spec"]["approvalState"] == "pending"
 
     # A replacement joins; then one more, beside which a healthy one may go.
     del cluster.names["cp-3"], cluster.names["w-1"]
@@ -145,7 +141,7 @@ def test_the_life_of_removals(cluster: Cluster, tmp_path: Path) -> None:
     planned = remove(cluster, "cp-1", check=True)
     assert steps(planned) == [("LeaveEtcd", first), ("ResetMachine", first), ("DeleteRecord", first)]
     done = remove(cluster, "cp-1")
-    assert done["plan_id"] == planned["plan_id"] and writes(cluster.lab, mark) == {LEAVE: 1, RESET: 1} and not record_of(cluster, "cp-1").exists()
+    assert done["plan_id"] == planned["plan_id"] and writes(cluster.lab, mark) == {LEAVE: 1, RESET: 1} and not is_recorded(cluster, "cp-1")
     del cluster.names["cp-1"]
     cluster.run()
     assert cluster.members() == {"cp-2": True, "cp-3": True, "cp-5": True} and set(cluster.reasons().values()) == {"Converged"}

@@ -81,21 +81,22 @@ class ApiServer:
             "contexts": [{"name": "test", "context": {"cluster": "test", "user": "test", "namespace": namespace}}],
         })
 
-    def read(self, path: str, body: object = None) -> str:
-        """What the administrator gets from a path, or for what is posted there. Raises OSError where there is no answer or it is an error."""
+    def read(self, path: str, body: object = None, method: str = "") -> str:
+        """What the administrator gets from a path, or for what is posted there. Raises OSError where there is no answer or it is an error,
+        FileNotFoundError where nothing is there."""
         context = ssl.create_default_context()
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
         connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=10, context=context)
         try:
             headers = {"Authorization": f"Bearer {ADMIN_TOKEN}", "Content-Type": "application/json"}
-            connection.request("GET" if body is None else "POST", path, None if body is None else json.dumps(body), headers)
+            connection.request(method or ("GET" if body is None else "POST"), path, None if body is None else json.dumps(body), headers)
             answer = connection.getresponse()
             text = answer.read().decode()
         finally:
             connection.close()
         if answer.status not in (200, 201):
-            raise OSError(f"{path}: {answer.status} {text[:300]}")
+            raise (FileNotFoundError if answer.status == 404 else OSError)(f"{path}: {answer.status} {text[:300]}")
         return text
 
     def token_of(self, account: str, namespace: str) -> str:

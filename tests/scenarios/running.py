@@ -18,10 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from tests.lab.control import Lab
-from tests.lives.running_cluster import LONGEST, QUICK, Cluster
-from tests.nursery.client import Nursery
-from tests.parts.build import build
-from tests.scenarios.playing import Project, Run, network_of
+from tests.lives.running_cluster import LONGEST, QUICK, Cluster, a_running_cluster
+from tests.scenarios.playing import Project, Run
 
 TASK = "ichor.talos.reconcile : Reconcile the machines"
 REMOVAL, SEND = "EtcdRemoveMemberByID", "ApplyConfiguration"
@@ -168,15 +166,16 @@ class Kept:
 
     def edit_record(self, name: str, old: str, new: str, kind: str = "machines") -> None:
         """As a person with an editor."""
-        path = self.project.store / kind / f"{name}.yaml"
-        text = path.read_text(encoding="utf-8")
-        assert old in text, text
-        path.write_text(text.replace(old, new), encoding="utf-8")
+        def change(text: str) -> str:
+            assert old in text, text
+            return text.replace(old, new)
+
+        self.cluster.records.edit(kind, name, change)
 
 
 def kept(folder: Path, name: str, planes: int = 3, workers: int = 2) -> Iterator[Kept]:
     """A running cluster in an address range of its own; made by module processes, since that is shown elsewhere."""
-    with Lab.start({"nodes": {}}, speed=20.0, etcd=str(build("etcd-3.6"))) as lab, Nursery() as nursery:
-        project = Project(folder)
-        project.environment["RECORD_STORE"] = str(project.store)
-        yield Kept(Cluster(lab, nursery, folder, network_of(name), planes, workers).create(), project)
+    project = Project(folder)
+    with a_running_cluster(folder, name, planes, workers, etcd=True) as cluster:
+        project.environment |= cluster.records.environment
+        yield Kept(cluster, project)

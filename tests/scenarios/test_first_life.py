@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.lab.control import Lab
-from tests.scenarios.playing import Project, lab_of, machine, network_of, tree_hash, writes
-from tests.scenarios.sending import cluster, generated, put_bundle
+from tests.lives.records import Records, chosen
+from tests.scenarios.playing import Project, lab_of, machine, network_of, writes
+from tests.scenarios.sending import VECTORS, cluster, generated
 
 NETWORK = network_of(__name__)
 CONTROL_PLANE, WORKER, STRANGER = "prod-5a1f0c3e", "prod-7be2944d", "prod-c09d61aa"
@@ -45,8 +47,19 @@ def lab() -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    project = Project(tmp_path_factory.mktemp("life") / "project")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return Path(tmp_path_factory.mktemp("life")) / "project"
+
+
+@pytest.fixture(scope="module")
+def records(folder: Path) -> Iterator[Records]:
+    with chosen(folder / "ichor") as records:
+        yield records
+
+
+@pytest.fixture(scope="module")
+def project(folder: Path, records: Records) -> Project:
+    project = Project(folder, environment={name: value for name, value in records.environment.items() if not name.startswith("RECORD_")})
     configs = project.folder / "configs"
     configs.mkdir(mode=0o700)
     for name, role in ((CONTROL_PLANE, "controlplane"), (WORKER, "worker")):
@@ -54,19 +67,19 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     return project
 
 
-def test_the_first_life(lab: Lab, project: Project) -> None:
+def test_the_first_life(lab: Lab, project: Project, records: Records) -> None:
     created = project.play("cluster", [CLUSTER])
     assert created["The cluster"]["changed"] is True
-    put_bundle(project.store)
+    records.put_bundle((VECTORS / "secrets.yaml").read_bytes())
 
     # Check mode of the whole life in one play: every step is shown, and nothing is written anywhere.
-    before, mark = tree_hash(project.store), lab.mark()
+    before, mark = records.everything(), lab.mark()
     everything = [DISCOVER, *APPROVE, REJECT, APPLY]
     checked = project.play("check", [*everything, FOLLOW, BOOTSTRAP, RUNNING], "--check")
     assert sorted(checked.steps) == sorted(WHOLE_PLAN)
     assert checked.changed
     assert checked["Bootstrap"]["plan"][0]["waits_for"] and checked["Bootstrap"]["plan"][0]["reversible"] is False
-    assert tree_hash(project.store) == before
+    assert records.everything() == before
     assert writes(lab, mark) == []
     for dummy, target in WHOLE_PLAN:
         assert target in checked.output
@@ -74,12 +87,12 @@ def test_the_first_life(lab: Lab, project: Project) -> None:
     # The same as a saved plan.
     extra = project.folder / "plan.yml.json"
     extra.write_text(json.dumps({
-        "ichor_cluster": "prod", "ichor_store_path": str(project.store), "ichor_timing": project.defaults["timing"], "ichor_allow_loopback": True,
+        "ichor_cluster": "prod", **records.variables, "ichor_timing": project.defaults["timing"], "ichor_allow_loopback": True,
         "ichor_approve": APPROVALS, "ichor_reject": [STRANGER], "ichor_config_dir": "configs", "ichor_bootstrap": CONTROL_PLANE,
         "ichor_plan_file": "plan.json"}), encoding="utf-8")
     planned = project.run("ichor.talos.plan", "-e", f"@{extra}")
     assert planned.steps == checked.steps
-    assert tree_hash(project.store) == before and writes(lab, mark) == []
+    assert records.everything() == before and writes(lab, mark) == []
     saved = json.loads((project.folder / "plan.json").read_text(encoding="utf-8"))
     assert len([step for plan in saved["plans"] for step in plan["steps"]]) == len(WHOLE_PLAN)
     # The same is there to be read, and says what cannot be taken back.
@@ -93,16 +106,15 @@ def test_the_first_life(lab: Lab, project: Project) -> None:
     changed = project.run("ichor.talos.discover", "-e", f"@{extra}", rc=2)
     refused = changed["Find machines in maintenance mode"]
     assert refused["reason"] == "PlanChanged" and "prod-0badcafe" in refused["msg"]
-    assert tree_hash(project.store) == before
+    assert records.everything() == before
     lab.remove(node="late")
 
     # As planned, it is honoured: three pending machines with their pins.
     found = project.run("ichor.talos.discover", "-e", f"@{extra}")
     assert found.changed
     for name, node in NAMES.items():
-        status = json.loads((project.store / ".state" / "machines" / f"{name}.json").read_text(encoding="utf-8"))
-        assert lab.state(node=node)["fingerprint"] in json.dumps(status)
-        assert "approvalState: pending" in (project.store / "machines" / f"{name}.yaml").read_text(encoding="utf-8")
+        assert lab.state(node=node)["fingerprint"] in json.dumps(records.status("machines", name))
+        assert (records.record("machines", name) or {})["spec"]["approvalState"] == "pending"
     approved = project.run("ichor.talos.approve", "-e", f"@{extra}")
     assert [result["changed"] for result in approved.items("Approve a machine")] == [True, True]
     assert approved["Reject machines"]["changed"] is True

@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.authorities import make_bundle
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.secrets import encode, read_bundle
 
@@ -40,11 +39,9 @@ def active(running: Kept, host: str) -> str:
 
 def put_patch(running: Kept, name: str, documents: list[dict[str, Any]], **selector: Any) -> None:
     """As a person with an editor: the check that a module makes of a patch is not asked."""
-    folder = running.project.store / "patches"
-    folder.mkdir(exist_ok=True)
     record = {"apiVersion": "ichor.maesh.dev/v1alpha1", "kind": "TalosConfigPatch", "metadata": {"name": name},
               "spec": {"clusterRef": "prod", "layer": "cluster", "machineSelector": selector, "documents": documents}}
-    (folder / f"{name}.yaml").write_text(yaml.safe_dump(record), encoding="utf-8")
+    running.cluster.records.put("patches", record)
 
 
 def mended(running: Kept) -> None:
@@ -95,7 +92,7 @@ def test_with_report_drift_is_shown_and_nothing_is_sent(running: Kept) -> None:
 def test_other_keys_and_copied_host_names_hold_what_they_concern(running: Kept) -> None:
     names = running.cluster.names
     own_ca, own_token = active(running, "cp-2"), active(running, "w-1")
-    own = read_bundle((running.project.store / "secrets" / "prod.yaml").read_bytes()).os
+    own = read_bundle(running.cluster.records.bundle()).os
     other = make_bundle(datetime.datetime.now(datetime.timezone.utc), os.urandom).os
     text = own_ca
     for old, new in ((own.crt, other.crt), (own.key, other.key)):
@@ -119,7 +116,7 @@ def test_other_keys_and_copied_host_names_hold_what_they_concern(running: Kept) 
     running.lab.edit(node="cp-2", text=own_ca, mode="no-reboot")
     running.lab.edit(node="w-1", text=own_token, mode="no-reboot")
     running.edit_record(names["cp-3"], "hostname: cp-1", "hostname: cp-3")
-    (running.project.store / "patches" / "copied.yaml").unlink()
+    running.cluster.records.remove("patches", "copied")
     running.edit_record(names["w-2"], "  role: worker\n", "  role: worker\n  hostname: w-2\n")
     mended(running)
 

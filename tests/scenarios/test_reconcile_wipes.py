@@ -6,10 +6,10 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -75,7 +75,7 @@ def test_a_twin_elsewhere_while_the_machine_is_down_and_the_others_go_on(running
     life = running.life(("ApplyDrift", "w-2"), discover=True)
     assert running.lab.log(since=life.mark, node="twin", event="call") and not running.lab.log(since=life.mark, node="twin", event="config")
     assert ids(running, "cp-1") == members and running.cluster.events("StaleEtcdMemberRemoved") == removed
-    assert not running.cluster.status("cp-2").get("observedEndpoint") and len(list((running.project.store / "machines").iterdir())) == 5
+    assert not running.cluster.status("cp-2").get("observedEndpoint") and len(running.cluster.records.names("machines")) == 5
     row = life.run.row(name)
     assert (row["ready"], row["reason"]) == (False, "NodeUnreachable") and life.run.result["unreachable_machines"] == [name]
     assert f"{running.cluster.network}.2:50000" in row["message"] and "refuses the connection" in row["message"]
@@ -117,8 +117,9 @@ def test_runs_of_one_pass_pair_their_readings_and_a_machine_wiped_again_is_not_s
 
 def shift_first_reading(running: Kept, host: str, hours: int) -> None:
     """The first reading of a wipe is older than it was."""
-    path = running.project.store / ".state" / "machines" / f"{running.cluster.names[host]}.json"
-    content = json.loads(path.read_text(encoding="utf-8"))
-    seen = content["status"]["wipeSeen"]
-    seen["time"] = (datetime.fromisoformat(seen["time"]) - timedelta(hours=hours)).isoformat().replace("+00:00", "Z")
-    path.write_text(json.dumps(content), encoding="utf-8")
+    def change(status: dict[str, Any]) -> dict[str, Any]:
+        seen = status["wipeSeen"]
+        earlier = (datetime.fromisoformat(seen["time"]) - timedelta(hours=hours)).isoformat().replace("+00:00", "Z")
+        return {**status, "wipeSeen": {**seen, "time": earlier}}
+
+    running.cluster.records.change_status("machines", running.cluster.names[host], change)

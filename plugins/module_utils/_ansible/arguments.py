@@ -62,6 +62,10 @@ GROUPS: Mapping[str, Mapping[str, Argument]] = {
         "talosconfig_content": {"type": "str", "no_log": True},
         "context": {"type": "str", "fallback": (env_fallback, ["TALOSCONFIG_CONTEXT"])},
     },
+    "kubernetes": {
+        "kubeconfig": {"type": "path", "fallback": (env_fallback, ["ICHOR_KUBECONFIG"])},
+        "kubeconfig_content": {"type": "str", "no_log": True},
+    },
     "cluster": {
         "cluster": {"type": "str", "fallback": (env_fallback, ["ICHOR_CLUSTER"])},
     },

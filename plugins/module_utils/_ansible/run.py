@@ -42,6 +42,7 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, TypeVar
 from ansible.module_utils.basic import AnsibleModule
 
 from .._model.errors import TalosError
+from .._model.kubeconfig import Kubeconfig
 from .._model.ports import Actor, CredentialsSource, Gate, Networks, Nodes, Ports, Store, Whereabouts, Workloads, no_credentials
 from .arguments import RECORD_OPTIONS, SECRET_OPTIONS, Spec
 from .channel import Channel, Hello, path_from_environment
@@ -95,7 +96,7 @@ class Kubernetes(Whereabouts, Workloads, Protocol):
     """Both ports to the Kubernetes of managed clusters."""
 
 
-OpenWorkloads = Callable[[Store, SystemClock, bool], Kubernetes]
+OpenWorkloads = Callable[[Store, SystemClock, bool, "Kubeconfig | None"], Kubernetes]
 OpenNetworks = Callable[[bool], Networks]
 
 
@@ -310,7 +311,8 @@ class _Run:
                        open_nodes: OpenNodes | None, store: RunStore | None, source: CredentialsSource, hello: Hello, gate: Gate) -> Outcome:
         self._stop.attach()
         nodes = self._nodes = open_nodes(setting, store) if open_nodes is not None else NoNodes()
-        kubernetes = self._workloads(store, self._clock, setting.check) if store is not None and self._workloads is not None else None
+        given = _kubeconfig(setting.options) if self._workloads is not None else None
+        kubernetes = self._workloads(store, self._clock, setting.check, given) if store is not None and self._workloads is not None else None
         ports = Ports(nodes=nodes, store=store, clock=self._clock, progress=self.show, check=setting.check,
                       actor=_actor(hello, store), holder=_holder(), credentials=source,
                       recorded=store.recorded if store is not None and setting.check else None,
@@ -319,6 +321,13 @@ class _Run:
             return await operation(request, ports, gate)
         finally:
             await asyncio.shield(nodes.close())
+
+
+def _kubeconfig(options: Options) -> Kubeconfig | None:
+    """The kubeconfig for the Kubernetes of managed clusters that the options or the environment name."""
+    text = options.secret_content("kubeconfig_content", "kubeconfig")
+    path = "" if "kubeconfig_content" in options else options.text("kubeconfig")
+    return Kubeconfig(text.decode("utf-8", "replace"), path) if text is not None else None
 
 
 def _actor(hello: Hello, store: RunStore | None) -> Actor:

@@ -16,6 +16,10 @@ from .._operations.reconcile import Looked
 from .._operations.rounds import Acted, Round
 
 
+#: The reason of a store that does not answer: what needs it is tried again.
+OUT_OF_REACH = "StoreUnreachable"
+
+
 @dataclass(frozen=True)
 class Landed:
     """A look or a step that came to its end. `acted` holds the ids of what was done, `refusal` why it was not."""
@@ -40,10 +44,11 @@ def raised(name: str, effects: Effects, error: Exception) -> Landed:
 
 
 def failed(name: str, refusal: Refusal, known: Looked | None, after: float) -> Looked:
-    """A look that raised: the machine stays as it was last seen, held by what happened, and is looked at again `after` seconds."""
+    """A look that raised: the machine stays as it was last seen, held by what happened, and is looked at again `after` seconds. A store that is out
+    of reach comes back, so nobody is settled by that."""
     row = known.round.row if known is not None else MachineRow(name)
     row = replace(row, ready=False, reason=refusal.reason, message=f"{refusal.message} {refusal.hint}".strip())
-    found = Round(name, row.cluster, Plan(refusals=(refusal,)), row, after, True, held=True)
+    found = Round(name, row.cluster, Plan(refusals=(refusal,)), row, after, refusal.reason != OUT_OF_REACH, held=True)
     return Looked(found, of_another_kind, known.control_plane if known is not None else False)
 
 

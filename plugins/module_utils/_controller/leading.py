@@ -22,6 +22,7 @@ from .._model.ports import LeaseView, Ports
 from .._model.records import leader_lock
 from .._operations.lease import Held
 from .._operations.record_reads import need_store
+from .fenced_store import FencedStore
 from .request import Request
 
 #: Seconds between two tries to lead, and between two lines that say who does.
@@ -41,11 +42,40 @@ async def led(request: Request, ports: Ports, work: Work) -> Outcome:
         return _idle("interrupted", "Stopped before it led.", interrupted=True)
     if view is None:
         return _idle("time", "Another run led all the time.")
-    lease = Held(need_store(ports).leases, view)
+    lead = _Lead(Held(need_store(ports).leases, view), request, ports)
     try:
-        return await _while_held(request, ports, lease, work)
+        return await _while_held(replace(ports, store=FencedStore(need_store(ports), lead.still)), lead, work)
     finally:
-        lease.release()
+        lead.lease.release()
+
+
+class _Lead:
+    """The lead of this run, and when it was last known to be its own."""
+
+    def __init__(self, lease: Held, request: Request, ports: Ports) -> None:
+        self.lease, self._timing, self._ports = lease, request.timing, ports
+        self._renewed = ports.clock.monotonic()
+
+    @property
+    def _is_over(self) -> bool:
+        return self._ports.clock.monotonic() - self._renewed >= self._timing.lock_duration
+
+    def still(self) -> None:
+        """Raises TalosError `LockHeld` where another run may lead by now: this one was frozen, or could not renew."""
+        if self._is_over:
+            raise TalosError("LockHeld", "The lead of this run was not renewed in time, so another one may have it.", "Nothing is written; run this again.")
+
+    async def keep(self) -> TalosError:
+        """Renew until that fails for good, and say how."""
+        while True:
+            await self._ports.clock.sleep(min(self._timing.lock_renewal, self._timing.lock_duration / 3))
+            try:
+                self.lease.renew()
+                self._renewed = self._ports.clock.monotonic()
+            except TalosError as error:
+                if error.reason == "LockHeld" or self._is_over:
+                    return error
+                self._ports.progress(f"the lead could not be renewed: {error.message}")
 
 
 async def _acquired(request: Request, ports: Ports, deadline: float) -> LeaseView | None:
@@ -65,10 +95,10 @@ async def _acquired(request: Request, ports: Ports, deadline: float) -> LeaseVie
         await ports.clock.sleep(_TRY)
 
 
-async def _while_held(request: Request, ports: Ports, lease: Held, work: Work) -> Outcome:
+async def _while_held(ports: Ports, lead: _Lead, work: Work) -> Outcome:
     ports.progress(f"leading as {ports.holder} since {moment(ports.clock.now())}")
     working = asyncio.ensure_future(work(ports))
-    keeping = asyncio.ensure_future(_keep(request, ports, lease))
+    keeping = asyncio.ensure_future(lead.keep())
     try:
         await asyncio.wait({working, keeping}, return_when=asyncio.FIRST_COMPLETED)
     except asyncio.CancelledError:
@@ -81,21 +111,6 @@ async def _while_held(request: Request, ports: Ports, lease: Held, work: Work) -
     if lost is not None:
         raise lost
     return outcome
-
-
-async def _keep(request: Request, ports: Ports, lease: Held) -> TalosError:
-    """Renew until that fails for good, and say how."""
-    clock, timing = ports.clock, request.timing
-    renewed = clock.monotonic()
-    while True:
-        await clock.sleep(min(timing.lock_renewal, timing.lock_duration / 3))
-        try:
-            lease.renew()
-            renewed = clock.monotonic()
-        except TalosError as error:
-            if error.reason == "LockHeld" or clock.monotonic() - renewed >= timing.lock_duration:
-                return error
-            ports.progress(f"the lead could not be renewed: {error.message}")
 
 
 def _uncancel() -> None:

@@ -28,7 +28,7 @@ from .._operations.reconcile import Looked
 from . import beside, discovering
 from .due import Due
 from .granted import Granted
-from .landing import Landed, failed, gist, of_another_kind, raised
+from .landing import OUT_OF_REACH, Landed, failed, gist, of_another_kind, raised
 from .plan_start import starting_plan
 from .request import Request
 from .state import State
@@ -159,14 +159,13 @@ class Loop:
         """Read the listings anew, now and then: new records join, those that are gone leave, changed ones are looked at at once."""
         if not self._planned or not self._stale and now - self._world.renewed < 2 * self._request.timing.follow:
             return
-        before, self._stale = self._versions(), False
         try:
-            names = self._world.renew()
+            before, names, after = self._versions(), self._world.renew(), self._versions()
         except TalosError as error:
             self.teller.line(f"the records cannot be read now: {error.message}")
-            self._world.renewed = now
+            self._world.renewed, self._stale = now, False
             return
-        after = self._versions()
+        self._stale = False
         for name in {*names, *self._world.beside()} - self.looks.keys():
             self.looks[name] = 0
             self.due.put(name, now)
@@ -284,7 +283,17 @@ class Loop:
             changed = set(self.state.looked)
             moved = {looked.round.cluster for looked in self.state.looked.values()}
         if not self._ports.check and self._clock.monotonic() < self._deadline:
-            self._go(changed, moved)
+            try:
+                self._go(changed, moved)
+            except TalosError as error:
+                self._later(error)
+
+    def _later(self, error: TalosError) -> None:
+        """A store that is out of reach now is read again soon; each machine is at its next look. Any other error ends the run."""
+        if error.reason != OUT_OF_REACH:
+            raise error
+        self.teller.line(f"the records cannot be read now: {error.message}")
+        self._stale = True
 
     def _saw(self, landed: Landed, moved: set[str], changed: set[str]) -> None:
         name, looked = landed.name, landed.looked
@@ -293,7 +302,9 @@ class Loop:
             self._forget(name)
             return
         if looked is None and landed.refusal is not None:
-            looked = failed(name, landed.refusal, self.state.looked.get(name), self._request.timing.reread)
+            timing = self._request.timing
+            after = timing.follow if landed.refusal.reason == OUT_OF_REACH else timing.reread
+            looked = failed(name, landed.refusal, self.state.looked.get(name), after)
         if looked is None:
             return
         self.looks[name] = self.looks.get(name, 0) + 1
@@ -327,12 +338,17 @@ class Loop:
             if beside.is_lasting(name):
                 self._again(name, self._request.timing.reread)
             return
-        self._world.note(name)
+        try:
+            self._world.note(name)
+            row = reconcile.row_now(self._world.around, looked.round)
+        except TalosError as error:
+            self._later(error)
+            row = looked.round.row
         if landed.acted:
             self._moved = now
             self._lockless.discard(name)
             self.state.unsettled.add(name)
-            self.state.rows[name] = reconcile.row_now(self._world.around, looked.round)
+            self.state.rows[name] = row
         elif landed.refusal is not None:
             self.state.refusals[name] = landed.refusal
             (self._lockless.add if landed.refusal.reason == "NoLock" else self._lockless.discard)(name)

@@ -21,6 +21,7 @@ from .._operations.record_reads import check_names, need_store
 from .._operations.rendering import Renderer
 from .._operations.select import selected
 from . import backing_up, reclaiming
+from .landing import OUT_OF_REACH
 from .request import Request
 
 
@@ -38,6 +39,7 @@ class World:
         self._named = frozenset(request.machines)
         self._memory = ComparedMemory()
         self._chosen: frozenset[str] | None = None
+        self._last_read: dict[str, Record | None] = {}
         self.renewed = float("-inf")
         self.around = self._surroundings(self._ports, Renderer(self.store))
         self.live = self._surroundings(ports, Renderer(self.store))
@@ -54,6 +56,7 @@ class World:
         self.store.renew()
         self.renewed = self._ports.clock.monotonic()
         for cluster in self.store.list(CLUSTER).records:
+            self._last_read[cluster.name] = cluster
             if (at := reset_under_way(cluster)) is not None:
                 self._memory.reset_seen(cluster.name, at)
         patches = tuple((record.name, record.resource_version) for record in self.store.list(CONFIG_PATCH).records)
@@ -131,8 +134,16 @@ class World:
         return discovery_interval(self._memory.last_reset(cluster), self._request.timing, self._ports.clock.now())
 
     def cluster(self, name: str) -> Record | None:
-        """A cluster's record as it is now."""
-        return self.store.inner.get(CLUSTER, name) if name else None
+        """A cluster's record as it is now, and while the store is out of reach as it was last read: what is done under its lock is decided on the
+        store itself."""
+        try:
+            found = self.store.inner.get(CLUSTER, name) if name else None
+        except TalosError as error:
+            if error.reason != OUT_OF_REACH or name not in self._last_read:
+                raise
+            return self._last_read[name]
+        self._last_read[name] = found
+        return found
 
     def note(self, name: str) -> None:
         """A machine was written to past the listing: the listing has it as it is now."""

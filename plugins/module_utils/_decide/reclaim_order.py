@@ -21,6 +21,8 @@ from .reclaim_words import Reclaiming, ReclaimWish, RegisterMachine
 
 #: The event that remembers a beginning where the status is lost.
 STARTED = "ReclaimStarted"
+#: What Velero puts on everything that it brings back; it brings back no status.
+RESTORED = "velero.io/restore-name"
 #: Refusals after which an order is over: it was carried out as far as it goes.
 FINAL = frozenset({"16/restarted-unwiped", "16/kept", "16/no-maintenance", "16/order-late"})
 #: What a node shows that goes down or comes up.
@@ -56,6 +58,8 @@ def order_refusal(order: Record, events: Iterable[Event], now: float) -> Refusal
         return _missing(order, "its status belongs to another record of this name", "16/order-other-status")
     if any(event.reason == STARTED and order.uid and order.uid in event.message for event in events):
         return _missing(order, "it has begun before and its status is gone", "16/order-status-lost")
+    if order.labels.get(RESTORED):
+        return _missing(order, f"it came back from the restore {order.labels[RESTORED]} without its status", "16/order-restored")
     if until is None or now > until:
         return _missing(order, f"it has no status, and its time was over at {text_at(order.spec, 'notAfter') or 'no time that can be read'}",
                         "16/order-expired")

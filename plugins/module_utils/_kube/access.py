@@ -78,6 +78,24 @@ def open_api(access: Access, *, connect: float = CONNECT_TIMEOUT, timeout: float
     return Api(cast(Pool, pool), str(configuration.host), authorize, connect=connect, timeout=timeout, patience=patience)
 
 
+def context_for(text: str, cluster: str) -> str:
+    """The context of a kubeconfig whose cluster has that name; the current one where there are several of them. Raises TalosError
+    `CredentialsInvalid` where there is none: another cluster may have Nodes of the same names."""
+    try:
+        config = yaml.safe_load(text)
+    except yaml.YAMLError:
+        config = None
+    if not isinstance(config, dict):
+        raise TalosError("CredentialsInvalid", "What was given as kubeconfig is none.", "Give a kubeconfig of the managed cluster.")
+    found = [str(entry.get("name")) for entry in config.get("contexts") or []
+             if isinstance(entry, dict) and isinstance(entry.get("context"), dict) and entry["context"].get("cluster") == cluster]
+    if not found:
+        raise TalosError("CredentialsInvalid", f"The kubeconfig that was given has no context of a cluster that is called {cluster}.",
+                         f"Give one whose cluster has the name {cluster}, or none: access is issued from the bundle then.")
+    current = str(config.get("current-context"))
+    return current if current in found else found[0]
+
+
 def _text(access: Access) -> str:
     """The kubeconfig that applies, '' where only the pod's account is left."""
     path = access.kubeconfig or os.environ.get("KUBECONFIG", "").split(os.pathsep)[0]

@@ -142,6 +142,8 @@ async def _drained(around: Surroundings, last: Round, step: Step, effects: Effec
 
 
 async def _send(around: Surroundings, looked: Looked, now: Step, session: Session, effects: Effects, lease: Held | None, drained: str) -> Acted:
+    if lease is not None:
+        lease.confirm()  # who lost it has nothing to announce
     announced = _announce(around, looked, now, drained)
     try:
         if lease is not None:
@@ -194,10 +196,7 @@ def _withdraw(around: Surroundings, looked: Looked, announced: _Announced | None
     cluster = looked.view.cluster
     if announced is None or cluster is None:
         return
-    if announced.before is not None:
-        announce(around.ports, cluster, announced.before)
-    else:
-        withdraw(around.ports, cluster, announced.disruption)
+    withdraw(around.ports, cluster, announced.disruption, announced.before)
 
 
 async def _reboot(around: Surroundings, looked: Looked, step: Reboot, session: Session, announced: _Announced | None) -> Acted:

@@ -31,32 +31,45 @@ from .record_reads import MachineView, address_of, credentials_for
 
 
 def announce(ports: Ports, cluster: Record, disruption: Disruption) -> Record:
-    """Write the disruption before the disruptive send. Raises TalosError `OperationInProgress` where another machine's stands."""
+    """Write the disruption before the disruptive send. Raises TalosError `OperationInProgress` where another machine's stands, or one of this machine
+    that `cluster` does not have: another run wrote it since, and what is under way must stay told. A drain is what the step was drained for."""
+    seen = disruption_of(cluster)
     if ports.store is None:
         return cluster
+
+    def change(status: Status) -> Status:
+        there = status.get("disruption")
+        if isinstance(there, dict) and (there.get("machine") != disruption.machine or not _known(there, seen, disruption)):
+            raise TalosError("OperationInProgress", f"A disruptive step on {there.get('machine')} has not shown its end.", "Run this again.")
+        return {**status, "disruption": _entry(disruption)}
+
+    return ports.store.patch_status(cluster.ref, cluster.uid, change)
+
+
+def _known(there: dict[str, object], *known: Disruption | None) -> bool:
+    return there.get("step") == "drain" or any(one is not None and (there.get("step"), there.get("time")) == (one.step, one.time) for one in known)
+
+
+def withdraw(ports: Ports, cluster: Record, disruption: Disruption, before: Disruption | None = None) -> Record:
+    """Take back a disruption that is over, or whose send never left, and leave what of the machine stood `before` it; another one stays."""
+    def change(status: Status) -> Status:
+        found = status.get("disruption")
+        if not isinstance(found, dict) or (found.get("machine"), found.get("time")) != (disruption.machine, disruption.time):
+            return status
+        rest = {key: value for key, value in status.items() if key != "disruption"}
+        return rest if before is None else {**rest, "disruption": _entry(before)}
+
+    return ports.store.patch_status(cluster.ref, cluster.uid, change) if ports.store is not None else cluster
+
+
+def _entry(disruption: Disruption) -> dict[str, object]:
+    """As the cluster's status has it."""
     entry: dict[str, object] = {"machine": disruption.machine, "step": disruption.step, "time": disruption.time}
     if disruption.boot_id:
         entry["bootID"] = disruption.boot_id
     if disruption.node:
         entry["node"] = disruption.node
-
-    def change(status: Status) -> Status:
-        there = status.get("disruption")
-        if isinstance(there, dict) and there.get("machine") != disruption.machine:
-            raise TalosError("OperationInProgress", f"A disruptive step on {there.get('machine')} has not shown its end.", "Run this again.")
-        return {**status, "disruption": entry}
-
-    return ports.store.patch_status(cluster.ref, cluster.uid, change)
-
-
-def withdraw(ports: Ports, cluster: Record, disruption: Disruption) -> Record:
-    """Take back a disruption that is over, or whose send never left; another one stays."""
-    def change(status: Status) -> Status:
-        found = status.get("disruption")
-        same = isinstance(found, dict) and (found.get("machine"), found.get("time")) == (disruption.machine, disruption.time)
-        return {key: value for key, value in status.items() if key != "disruption"} if same else status
-
-    return ports.store.patch_status(cluster.ref, cluster.uid, change) if ports.store is not None else cluster
+    return entry
 
 
 def join_of(machine: str, now: float) -> Disruption:

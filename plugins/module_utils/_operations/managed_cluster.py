@@ -2,7 +2,8 @@
 # GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Access to the Kubernetes of managed clusters, with an administrator's certificate issued in memory from the bundle (design section 10)."""
+"""Access to the Kubernetes of managed clusters, with a kubeconfig that was given, or an administrator's certificate issued in memory from the
+bundle (design section 10)."""
 
 from __future__ import annotations
 
@@ -12,12 +13,14 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .._model.errors import TalosError
+from .._model.kubeconfig import Kubeconfig
 from .._model.observations import NodePlace
 from .._model.observed import Observed
 from .._model.ports import Clock, Store
 from .._model.records import CLUSTER, text_at
 
 if TYPE_CHECKING:  # the client takes a third of a second to import, and the bundle nearly as long: only a run that has to ask pays it
+    from .._kube.access import Access
     from .._kube.api import Api
 
 #: Seconds for a connection and for an answer: a look-up that does not come in time is unknown, and a stop does not wait for more.
@@ -33,9 +36,10 @@ class ManagedClusters:
     #: Seconds for one answer.
     answer_within = _ANSWER
 
-    def __init__(self, store: Store, clock: Clock) -> None:
+    def __init__(self, store: Store, clock: Clock, given: Kubeconfig | None = None) -> None:
         self._store = store
         self._clock = clock
+        self._given = given
         self._apis: dict[str, tuple[Api, float]] = {}
         self._nodes: dict[str, tuple[float, tuple[NodePlace, ...] | TalosError]] = {}
 
@@ -66,17 +70,24 @@ class ManagedClusters:
         return found
 
     def api(self, cluster: str) -> Api:
-        """A client with a certificate that is good for another while."""
-        from .._kube.access import Access, open_api
+        """A client with what was given, or a certificate that is good for another while."""
+        from .._kube.access import open_api
 
         now = self._clock.now()
         api, until = self._apis.get(cluster, (None, 0.0))
         if api is None or now >= until:
             if api is not None:
                 api.close()
-            api = open_api(Access(content=self._kubeconfig(cluster, now)), connect=_CONNECT, timeout=self.answer_within, patience=0.0)
+            api = open_api(self._access(cluster, now), connect=_CONNECT, timeout=self.answer_within, patience=0.0)
             self._apis[cluster] = (api, now + _LIFETIME.total_seconds() / 2)
         return api
+
+    def _access(self, cluster: str, now: float) -> Access:
+        from .._kube.access import Access, context_for
+
+        if self._given is None:
+            return Access(content=self._kubeconfig(cluster, now))
+        return Access(self._given.path, self._given.text, context_for(self._given.text, cluster))
 
     def _kubeconfig(self, cluster: str, now: float) -> str:
         from .._machineconfig.client_certificate import issue_client

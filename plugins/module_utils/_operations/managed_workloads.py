@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""What runs on the Nodes of managed clusters, read and written with the same certificate as their whereabouts (design sections 10, 11 and 14)."""
+"""What runs on the Nodes of managed clusters, read and written with the same credential as their whereabouts (design sections 10, 11 and 14)."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from .._decide.drain import elsewhere
 from .._model.errors import CheckModeWrite
+from .._model.kubeconfig import Kubeconfig
 from .._model.observations import NodePlace
 from .._model.observed import Absent, Observed, Present
 from .._model.ports import Clock, Store
@@ -27,8 +28,8 @@ class ManagedWorkloads(ManagedClusters):
     #: Whole lists take longer than one look-up, and nobody waits for the thread that reads them.
     answer_within = 10.0
 
-    def __init__(self, store: Store, clock: Clock, check: bool = False) -> None:
-        super().__init__(store, clock)
+    def __init__(self, store: Store, clock: Clock, check: bool = False, given: Kubeconfig | None = None) -> None:
+        super().__init__(store, clock, given)
         self._check = check
 
     def nodes(self, cluster: str) -> tuple[NodePlace, ...]:

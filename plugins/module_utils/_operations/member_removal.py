@@ -70,6 +70,7 @@ async def _call(around: Surroundings, seen: Seen, step: RemoveEtcdMember, effect
     joins = None
     if not held_by_other(disruption_of(cluster), machine.name):
         joins = join_of(machine.name, around.ports.clock.now())
+        lease.confirm()  # who lost it has nothing to announce
         announce(around.ports, cluster, joins)
     around.ports.progress(f"{machine.name}: removing its stale etcd member {step.member}")
     try:

@@ -136,6 +136,8 @@ async def _send(ports: Ports, reset: reclaim_waiting.Waiting, step: ReclaimMachi
         if not isinstance(credentials, Present):
             raise TalosError("SecretsUnavailable", "There are no credentials for the node any more.", "Run this again.")
         if isinstance(own, Present):
+            for lease in leases:
+                lease.confirm()  # who lost one has nothing to announce
             announce(ports, own.value, disruption)
         async with ports.nodes.authenticated(entry.endpoint, credentials.value) as session:
             other = other_machine(reset.identity, await session.identity())

@@ -100,6 +100,7 @@ async def _carry_out(ports: Ports, seen: Leaving, node: AliveNode, steps: Sequen
     if not isinstance(node.boot_id, Present):
         raise TalosError("CallFailed", "The boot id of the node cannot be read, so the end of a failed reset could not be told.", "Run this again.")
     disruption = Disruption(machine.name, "reset", moment(ports.clock.now()), node.boot_id.value)
+    lease.confirm()  # who lost it has nothing to announce
     announce(ports, cluster, disruption)
     await mark_reset(ports, machine, seen.hosting)
     done: list[str] = []

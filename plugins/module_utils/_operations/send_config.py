@@ -166,6 +166,7 @@ def _announce(around: Surroundings, observation: Provisioning, step: ApplyConfig
     if standing is not None and standing.machine == observation.machine.name:
         return None  # since its stale member was removed, or since an earlier attempt; it ends with what it shows, whatever becomes of this send
     disruption = join_of(observation.machine.name, now)
+    lease.confirm()  # who lost it has nothing to announce
     announce(around.ports, observation.cluster, disruption)
     return disruption
 

@@ -19,9 +19,9 @@ from ansible_collections.ichor.talos.plugins.module_utils._controller.request im
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._model.outcome import Outcome
 from ansible_collections.ichor.talos.plugins.module_utils._model.ports import Actor, Ports
-from ansible_collections.ichor.talos.plugins.module_utils._model.records import leader_lock
+from ansible_collections.ichor.talos.plugins.module_utils._model.records import Event, leader_lock
 
-from tests.unit._store.store_world import StillClock, made
+from tests.unit._store.store_world import StillClock, machine, made, stage
 
 REQUEST = Request(leader="runner", max_runtime=3600.0)
 LOCK = leader_lock("runner")
@@ -84,6 +84,31 @@ def test_who_stands_by_ends_with_its_time(world: World) -> None:
     world.ports("a").store.leases.acquire(LOCK, "a", "x", 1e6)  # type: ignore[union-attr]
     outcome = asyncio.run(led(Request(leader="runner", max_runtime=30.0), world.ports("b"), world.work("b", 1)))
     assert outcome.extra["ended"] == "time" and not world.worked
+
+
+def test_who_was_frozen_past_its_lead_writes_no_record_when_it_wakes(world: World) -> None:
+    refused: list[str] = []
+
+    async def frozen(ports: Ports) -> Outcome:
+        store = ports.store
+        assert store is not None
+        record = store.create(machine(1))
+        store.patch_status(record.ref, record.uid, stage("booting"))
+        world.clock.move(REQUEST.timing.lock_duration)
+        for write in (lambda: store.patch_status(record.ref, record.uid, stage("installing")), lambda: store.create(machine(2)),
+                      lambda: store.update(record, {**record.spec, "hostname": "x"}), lambda: store.delete(record),
+                      lambda: store.write_bundle("prod", b"keys")):
+            with pytest.raises(TalosError) as caught:
+                write()
+            refused.append(caught.value.reason)
+        # What it did before is still told.
+        store.record_event(Event(record.ref, "Normal", "ConfigApplied", "sent", "2026-09-21T14:13:20Z"))
+        now = store.get(record.kind, record.name)
+        assert now is not None and now.status["stage"] == "booting" and len(store.events()) == 1
+        return Outcome()
+
+    asyncio.run(led(REQUEST, world.ports("a"), frozen))
+    assert refused == ["LockHeld"] * 5
 
 
 @pytest.mark.parametrize("leads", [True, False])

@@ -73,6 +73,37 @@ def is_write(what: str) -> bool:
     return what.startswith(("status ", "event ", "lease ", "renew ")) and not what.startswith("status written ")
 
 
+def test_a_store_that_is_out_of_reach_for_a_minute_ends_no_run(record_property: Callable[[str, object], None]) -> None:
+    """An API server is restarted at every write of the run in turn: nothing can be read or written meanwhile, and the run goes on by itself."""
+    whole = two()
+    whole.hook = lambda count, what: lives(whole)
+    whole.reconcile(until_settled=True, max_runtime=900.0)
+    writes = sum(map(is_write, whole.trace))
+    for number in range(1, writes + 1):
+        fleet, away = two(), {"from": float("inf")}
+
+        def asked(fleet: Fleet = fleet, away: dict[str, float] = away) -> None:
+            if 0 <= fleet.clock.monotonic() - away["from"] < 60:
+                raise TalosError("StoreUnreachable", "The API server does not answer.", "See to it.")
+
+        def restarts(at: int, what: str, fleet: Fleet = fleet, away: dict[str, float] = away, number: int = number) -> None:
+            lives(fleet)
+            if is_write(what):
+                if sum(map(is_write, fleet.trace)) == number:
+                    away["from"] = fleet.clock.monotonic()
+                asked(fleet, away)
+
+        get, listing = fleet.store.get, fleet.store.list
+        fleet.store.get = lambda kind, name, get=get, asked=asked: (asked(), get(kind, name))[1]  # type: ignore[method-assign]
+        fleet.store.list = lambda kind, listing=listing, asked=asked: (asked(), listing(kind))[1]  # type: ignore[method-assign]
+        fleet.hook = restarts
+        outcome = fleet.reconcile(until_settled=True, max_runtime=3000.0)
+        assert away["from"] < float("inf") and sorted(fleet.accepted) == ["cp-2", "w-3"], (number, fleet.trace[-20:])
+        assert {row.name for row in outcome.machines if row.ready} == {"cp-1", "cp-2", "w-3"}, (number, outcome.machines)
+        assert "disruption" not in fleet.cluster().status, number
+    record_property("told", f"the controller, an API server that is restarted at each of {writes} writes: the run goes on, every configuration accepted once")
+
+
 @pytest.mark.parametrize("lasting", [True, False])
 def test_a_store_that_fails_at_any_write_costs_no_second_send(lasting: bool, record_property: Callable[[str, object], None]) -> None:
     """Full at every other one, read-only at the rest; for the rest of the run, or at that write alone."""

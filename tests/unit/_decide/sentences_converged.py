@@ -18,6 +18,7 @@ PLAYED = "tests/scenarios/test_moved_nodes.py"
 DRAIN = "tests/unit/_operations/test_converge_drained.py"
 PODS = "tests/unit/_decide/test_drain.py"
 MOVED = "tests/unit/_decide/test_moved_node.py"
+MANAGED = "tests/unit/_operations/test_managed_cluster.py"
 
 
 def _s(section: int, quote: str, *shown: str) -> Sentence:
@@ -43,7 +44,12 @@ SENTENCES: tuple[Sentence, ...] = (
        f"{GATES}::test_another_machine_at_the_address_is_told_with_what_to_edit",
        f"{GATES}::test_when_all_control_planes_moved_at_once_the_message_says_what_to_edit",
        f"{PLAYED}::test_all_control_planes_moved_at_once"),
-    _s(10, "Failing is unknown, never absent.", f"{MOVED}::test_a_kubernetes_that_cannot_be_asked_tells_nothing"),
+    _s(10, "**Access to the managed cluster's Kubernetes** (Nodes, drain): an admin certificate issued in memory from the bundle, at `spec.endpoint`, or a "
+       "`kubeconfig` given.", f"{MANAGED}::test_who_asks_is_an_administrator_for_an_hour",
+       f"{MANAGED}::test_a_kubeconfig_that_is_given_is_used_instead_of_endpoint_and_bundle",
+       f"{MANAGED}::test_a_kubeconfig_of_another_cluster_is_never_used_for_this_one"),
+    _s(10, "Failing is unknown, never absent.", f"{MANAGED}::test_what_cannot_be_told_is_unknown",
+       f"{MANAGED}::test_a_server_of_another_authority_is_unknown", f"{MOVED}::test_a_kubernetes_that_cannot_be_asked_tells_nothing"),
     _s(11, "Re-read every two minutes.", f"{ROUNDS}::test_a_machine_that_runs_what_the_records_say_is_converged"),
     _s(11, "The first failed read sets `NodeReachable=False`; within 60 s of it `Ready=False/CurrentConfigUnavailable`; after that `NodeUnreachable`,",
        "11/first-silence", "11/silent-within-the-grace", "11/silent-after-the-grace",
@@ -112,12 +118,6 @@ SENTENCES: tuple[Sentence, ...] = (
     _s(11, "Evidence is what the machine itself shows, known by its identity.", f"{LOCKED}::test_what_another_machine_shows_at_the_address_is_no_evidence"),
     _s(11, "While the inputs of a render are those of the last accepted apply (`observedInputsHash`) and the node runs its bytes (`appliedConfigHash`), it is "
        "in step without being rendered again.", f"{ROUNDS}::test_a_machine_is_read_without_rendering_while_nothing_changed"),
-)
-
-#: Words of the two sections that state no rule of theirs.
-REST: tuple[tuple[int, str], ...] = (
-    (10, "**Access to the managed cluster's Kubernetes** (Nodes, drain): an admin certificate issued in memory from the bundle, at `spec.endpoint`, or a "
-         "`kubeconfig` given."),
 )
 
 #: Rows of what other sections say of every send: approval, render, holds, versions, links, refused bytes, what a lesser role may read.

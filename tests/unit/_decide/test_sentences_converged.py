@@ -11,14 +11,14 @@ import re
 import pytest
 from tests.unit._decide.proofs import is_there, section, without
 from tests.unit._decide.rows_convergence import CONVERGENCE
-from tests.unit._decide.sentences_converged import OTHERS, REST, SENTENCES, Sentence
+from tests.unit._decide.sentences_converged import OTHERS, SENTENCES, Sentence
 
 ROWS = {row.id for row in CONVERGENCE}
 
 
 def rest_of(number: int, sentences: tuple[Sentence, ...]) -> str:
     """What of the section stands in no quote."""
-    quotes = [entry.quote for entry in sentences if entry.section == number] + [quote for of, quote in REST if of == number]
+    quotes = [entry.quote for entry in sentences if entry.section == number]
     return re.sub(r"\s+", " ", without(section(number), quotes).split("\n", 1)[1]).strip()
 
 

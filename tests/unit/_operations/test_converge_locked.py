@@ -10,9 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from ansible_collections.ichor.talos.plugins.module_utils._decide.lock import Disruption, disruption_of
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import Failure, TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._model.moments import moment
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import HOLD_APPLY
+from ansible_collections.ichor.talos.plugins.module_utils._operations.disruption import announce
 from ansible_collections.ichor.talos.tests.unit._operations import world as w
 from ansible_collections.ichor.talos.tests.unit._operations.converging_world import Node, World, with_rule, with_sysctl
 
@@ -124,6 +126,35 @@ def test_another_machine_that_is_disrupted_meanwhile_is_seen_under_the_lease(wor
     world.disrupt({"machine": "cp2", "step": "reset", "time": moment(world.clock.now())})
     acted = world.act(found, around)
     assert not acted.done and acted.refusal is not None and acted.refusal.rule == "13/waits" and not world.sent
+
+
+def test_who_announces_late_does_not_write_over_what_another_run_does_to_the_same_machine(world: World) -> None:
+    """It was frozen between its last look at the lock and the announcement; the other run has told the node meanwhile."""
+    world.joined("w1", 1)
+    seen, mine = world.cluster(), Disruption("w1", "reboot", moment(world.clock.now()), "boot-1")
+    theirs = {"machine": "w1", "step": "reboot", "time": moment(world.clock.now() + 60), "bootID": "boot-1"}
+    world.disrupt(dict(theirs))
+    with pytest.raises(TalosError) as caught:
+        announce(world.ports(), seen, mine)
+    assert caught.value.reason == "OperationInProgress" and world.cluster().status["disruption"] == theirs
+    # One that was seen is written over, and so is the drain that comes before a step.
+    assert "boot-1" in str(announce(world.ports(), world.cluster(), mine).status["disruption"])
+    world.disrupt({**theirs, "step": "drain"})
+    assert disruption_of(announce(world.ports(), seen, mine)) == mine
+
+
+def test_who_lost_the_lock_writes_nothing(world: World) -> None:
+    node = world.joined("w1", 1)
+    node.active = with_rule(node.active)
+    world.run("w1", allow_reboot=False)
+    around = world.around()
+    found = world.look("w1", around=around)
+    before = world.cluster().status
+    world.store.leases.renew = world._lost  # type: ignore[method-assign]
+    world.store.patch_status = lambda *dummy, **unused: pytest.fail("a status is written")  # type: ignore[method-assign]
+    acted = world.act(found, world.around())
+    assert not acted.done and acted.refusal is not None and acted.refusal.reason == "LockHeld" and node.boot == 1
+    assert world.cluster().status == before
 
 
 def test_the_evidence_of_a_machine_that_is_not_in_this_run_is_looked_for_too(world: World) -> None:

@@ -10,15 +10,17 @@ import json
 from collections.abc import Iterator
 
 import pytest
+import yaml
 from ansible_collections.ichor.talos.plugins.module_utils._kube.access import Access, open_api
 from ansible_collections.ichor.talos.plugins.module_utils._kube.api import MERGE_PATCH
 from ansible_collections.ichor.talos.plugins.module_utils._kube.nodes import place_of
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
+from ansible_collections.ichor.talos.plugins.module_utils._model.kubeconfig import Kubeconfig
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import NodePlace
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Present
 from ansible_collections.ichor.talos.plugins.module_utils._operations.managed_cluster import ManagedClusters
 
-from tests.parts.apiserver import ApiServer, running
+from tests.parts.apiserver import ADMIN_TOKEN, ApiServer, running
 from tests.unit._operations.managed_world import BUNDLE, Clock, Records, serving
 
 UUID = "4c4c4544-0042-3010-8047-000000000001"
@@ -98,6 +100,36 @@ def test_what_cannot_be_told_is_unknown(endpoint: str, bundle: bytes, reason: st
     assert again.value is caught.value  # not asked again at once
     with pytest.raises(TalosError):
         clusters("other", ["cp-1"], UUID)
+
+
+def given(server: ApiServer, cluster: str) -> Kubeconfig:
+    """A person's kubeconfig of two clusters: the first is out of reach, and the second is called as said. Their context is not the current one."""
+    config = yaml.safe_load(server.kubeconfig_for(ADMIN_TOKEN))
+    config["clusters"][0]["name"] = config["contexts"][0]["context"]["cluster"] = cluster
+    config["clusters"].insert(0, {"name": "away", "cluster": {"server": "https://127.0.0.1:1"}})
+    config["contexts"].insert(0, {"name": "away", "context": {"cluster": "away", "user": "test"}})
+    # The path of the authority counts from the folder of the kubeconfig.
+    config["clusters"][1]["cluster"]["certificate-authority"] = "certs/apiserver.crt"
+    return Kubeconfig(yaml.safe_dump({**config, "current-context": "away"}), str(server.folder / "people.yaml"))
+
+
+def test_a_kubeconfig_that_is_given_is_used_instead_of_endpoint_and_bundle(server: ApiServer) -> None:
+    since = len(server.audit.read_text().splitlines())
+    clusters = ManagedClusters(Records("https://127.0.0.1:1", b""), Clock(), given(server, "prod"))  # type: ignore[arg-type]
+    found = clusters("prod", ["cp-1"], "")
+    clusters.close()
+    assert isinstance(found, Present) and found.value.addresses == ("192.0.2.21",)
+    asked = [json.loads(line) for line in server.audit.read_text().splitlines()[since:] if '"userAgent":"ichor.talos"' in line]
+    assert {entry["user"]["username"] for entry in asked} == {"admin"}
+
+
+@pytest.mark.parametrize("text", ["", "[", None])
+def test_a_kubeconfig_of_another_cluster_is_never_used_for_this_one(server: ApiServer, text: str | None) -> None:
+    config = given(server, "lab") if text is None else Kubeconfig(text)
+    clusters = ManagedClusters(Records(f"https://127.0.0.1:{server.port}"), Clock(), config)  # type: ignore[arg-type]
+    with pytest.raises(TalosError) as caught:
+        clusters("prod", ["cp-1"], "")
+    assert caught.value.reason == "CredentialsInvalid" and (text is not None or "called prod" in caught.value.message)
 
 
 def test_a_server_of_another_authority_is_unknown(apiserver: ApiServer) -> None:

@@ -199,6 +199,47 @@ def test_gitops_tools_are_left_alone(store):
     assert store.update(made, {**made.spec, "hostname": "a"}, override=True).spec["hostname"] == "a"
 
 
+def test_what_is_overridden_in_a_record_of_a_gitops_tool_is_ours_and_the_rest_stays_its(store, api, namespace):
+    """It applies on the server's side, and so sees by our field manager what is no longer as in git, instead of writing over it."""
+    path, applied = path_of(namespace, MACHINE, "m1"), object_of(machine(1, labels={"kustomize.toolkit.fluxcd.io/name": "fleet"}, hostname="a"), namespace)
+    apply = {"query": {"fieldManager": "kustomize-controller"}, "content_type": "application/apply-patch+yaml"}
+    api.request("PATCH", path, applied, **apply)
+    now = store.get(MACHINE, "m1")
+    assert reason(store.update, now, {**now.spec, "hostname": "b"}) == "RecordTracked"
+    assert store.update(now, {**now.spec, "hostname": "b"}, override=True).spec["hostname"] == "b"
+    managers = {entry["manager"]: entry["fieldsV1"] for entry in api.get(path)["metadata"]["managedFields"]}
+    assert set(managers["ichor.talos"]["f:spec"]) == {"f:hostname"} and "f:hostname" not in managers["kustomize-controller"]["f:spec"]
+    assert "f:endpoint" in managers["kustomize-controller"]["f:spec"]
+    with pytest.raises(ApiRefused, match='conflict with "ichor.talos".*hostname') as caught:
+        api.request("PATCH", path, applied, **apply)
+    assert caught.value.status == 409
+    # What it keeps to itself it goes on changing.
+    applied["spec"] = {name: value for name, value in {**applied["spec"], "labels": {"rack": "c"}}.items() if name != "hostname"}
+    api.request("PATCH", path, applied, **apply)
+    assert (store.get(MACHINE, "m1").spec["hostname"], store.get(MACHINE, "m1").spec["labels"]) == ("b", {"rack": "c"})
+
+
+def test_kubectl_shows_what_an_operator_asks(store, api, namespace):
+    store.create(cluster())
+    made = store.create(machine(1, hostname="w-1", **APPROVAL))
+    ready = {"type": "Ready", "status": "False", "reason": "NodeUnreachable", "message": "It is silent.", "lastTransitionTime": "2026-09-21T14:13:20Z"}
+    store.patch_status(made.ref, made.uid, lambda status: {**status, "stage": "running", "conditions": [ready]})
+    shown = tables(api, path_of(namespace, MACHINE))
+    assert {"prod", "worker", "approved", "running", "False", "NodeUnreachable"} <= set(map(str, shown[0].values())), shown
+    assert tables(api, path_of(namespace, CLUSTER))[0]["Name"] == "prod"
+    served = {entry["name"]: entry for entry in api.get("/apis/ichor.maesh.dev/v1alpha1")["resources"]}
+    for name in ("talosclusters", "talosmachines", "talosconfigpatches", "machinereclaims", "talosetcdbackups"):
+        assert served[name]["shortNames"] and served[name]["categories"]
+    assert all(f"{name}/status" in served for name in ("talosclusters", "talosmachines", "machinereclaims", "talosetcdbackups"))
+
+
+def tables(api, path):
+    """What kubectl prints of a listing, a row by its columns."""
+    headers = {**api._authorize(), "Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
+    table = json.loads(api._pool.request("GET", f"{api.host}{path}", body=None, headers=headers, timeout=10, retries=False, preload_content=True).data)
+    return [dict(zip((column["name"] for column in table["columnDefinitions"]), row["cells"])) for row in table["rows"]]
+
+
 def test_many_records_come_in_pages(store, monkeypatch):
     monkeypatch.setattr("ansible_collections.ichor.talos.plugins.module_utils._store.kubernetes.store.PAGE", 3)
     for number in range(1, 9):
