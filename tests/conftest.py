@@ -43,7 +43,7 @@ def allowed(node: str, text: str) -> bool:
 LONG = (
     "tests/crash/", "tests/lives/", "tests/scenarios/test_reconcile_", "tests/scenarios/test_rendered_life", "tests/scenarios/test_identity_and_trust",
     "tests/scenarios/test_reclaim", "tests/scenarios/test_drain", "tests/scenarios/test_adopt", "tests/scenarios/test_moved_nodes",
-    "tests/scenarios/test_runner.py", "tests/scenarios/test_store_in_trouble", "tests/scenarios/test_first_life",
+    "tests/scenarios/test_awx_jobs_cut_off", "tests/scenarios/test_runner.py", "tests/scenarios/test_store_in_trouble", "tests/scenarios/test_first_life",
     "tests/scenarios/test_create_cluster", "tests/scenarios/test_refusals", "tests/scenarios/test_stopping", "tests/unit/lab/test_real_etcd",
     "tests/unit/_operations/test_converge_against_lab", "tests/torture/", "tests/artefact/",
     "tests/hostile/", "tests/browser/", "tests/machinery/test_adoptions", "tests/scenarios/", "tests/unit/_controller/", "tests/lint/",

@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any
 
 import ansible.module_utils.basic
-import yaml
 
-MODULES = ("credential_type", "execution_environment", "inventory", "inventory_source", "job_template", "project", "schedule", "workflow_job_template")
+MODULES = ("credential_type", "execution_environment", "inventory", "inventory_source", "job_template", "project", "schedule", "workflow_job_template",
+           "workflow_job_template_node")
 KEPT = ("type", "elements", "choices", "required", "aliases", "default")
 PACKAGE = "ansible_collections/awx/awx/"
 
@@ -38,30 +38,20 @@ def record(wheel: Path) -> dict[str, Any]:
         sys.path.insert(0, folder)
         manifest = json.loads((Path(folder) / PACKAGE / "MANIFEST.json").read_text(encoding="utf-8"))["collection_info"]
         return {"source": f"{manifest['namespace']}.{manifest['name']} {manifest['version']}, from {wheel.name}",
-                "modules": {name: _options(name, Path(folder) / PACKAGE) for name in MODULES}}
+                "modules": {name: _options(name) for name in MODULES}}
 
 
-def _options(name: str, collection: Path) -> dict[str, Any]:
+def _options(name: str) -> dict[str, Any]:
     def tell(module: object, argument_spec: dict[str, Any], **others: Any) -> None:
         raise Told(argument_spec)
 
     ansible.module_utils.basic.AnsibleModule.__init__ = tell
     module = importlib.import_module(f"ansible_collections.awx.awx.plugins.modules.{name}")
-    documented = yaml.safe_load(module.DOCUMENTATION)["options"]
     try:
         module.main()
     except Told as told:
         spec: dict[str, Any] = told.args[0]
-    found = {option: {"type": "str", **{key: entry[key] for key in KEPT if entry.get(key) is not None}} for option, entry in sorted(spec.items())}
-    if name == "workflow_job_template":
-        found["workflow_nodes"]["options"] = _shape(documented["workflow_nodes"].get("suboptions", {}))
-    return found
-
-
-def _shape(options: dict[str, Any]) -> dict[str, Any]:
-    """Documented options of options: names and types."""
-    return {name: {"type": entry.get("type", "str"), **({"options": _shape(entry["suboptions"])} if entry.get("suboptions") else {})}
-            for name, entry in sorted(options.items())}
+    return {option: {"type": "str", **{key: entry[key] for key in KEPT if entry.get(key) is not None}} for option, entry in sorted(spec.items())}
 
 
 if __name__ == "__main__":

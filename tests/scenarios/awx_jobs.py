@@ -3,21 +3,26 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 
 """Jobs as AWX runs them: ansible-runner with a private data folder, a project and a home of its own that are gone afterwards, AWX's callback, its
-variables, and artifacts that go on by `set_stats`."""
+variables, and artifacts that go on by `set_stats`. A job is ended by AWX as a container is: everything in it is killed at once, and nobody is told."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
+import uuid
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.scenarios.playing import HERE, SECONDS, payloads
+from tests.scenarios.playing import HERE, SECONDS, payloads, wait_for
 
 PROJECT = Path(__file__).parents[2] / "roles" / "awx_setup" / "files" / "project"
 #: Above this many characters the callback empties a result (ansible-runner's MAX_EVENT_RES, as AWX sets it).
@@ -36,7 +41,7 @@ def cancelled():
     return bool(asked["cancel_at"]) and any(asked["cancel_at"] in text for text in seen)
 runner = ansible_runner.run(private_data_dir=asked["folder"], ident=asked["ident"], playbook=asked["playbook"], cmdline=asked["cmdline"], quiet=True,
                             envvars=asked["environment"], extravars=asked["variables"], event_handler=keep, cancel_callback=cancelled, fact_cache_type="",
-                            settings={"suppress_env_files": True})
+                            timeout=asked["timeout"], settings={"suppress_env_files": True})
 with open(asked["answer"], "w") as answer:
     json.dump({"status": runner.status, "rc": runner.rc, "events": events}, answer)
 """
@@ -44,7 +49,7 @@ with open(asked["answer"], "w") as answer:
 
 @dataclass(frozen=True)
 class Job:
-    """One ended job. `status` is AWX's word: successful, failed, canceled."""
+    """One ended job. `status` is that of ansible-runner: successful, failed, canceled, timeout; or killed, with its container."""
 
     status: str
     events: list[dict[str, Any]]
@@ -78,6 +83,54 @@ def answered(survey: list[dict[str, Any]], **answers: str) -> dict[str, str]:
 
 
 @dataclass
+class Begun:
+    """One job that runs. `container` marks its processes, as the container that AWX runs it in would hold them."""
+
+    folder: Path
+    process: subprocess.Popen[str]
+    container: str
+
+    def end(self) -> Job:
+        """What came of it, when it has ended."""
+        try:
+            printed = self.process.communicate(timeout=SECONDS)[0]
+            answer = self.folder / "answer.json"
+            assert answer.exists(), printed
+            told_back = json.loads(answer.read_text(encoding="utf-8"))
+            # A line of output that is no event of Ansible's has no data.
+            return Job(told_back["status"], [{"event_data": {}, **event} for event in told_back["events"]])
+        finally:
+            self._clear()
+
+    def killed_at(self, moment: Callable[[], object], what: str) -> None:
+        """Kill the container as soon as something holds; the job must not have ended before."""
+        try:
+            wait_for(lambda: moment() or self.process.poll() is not None, what)
+            ended = self.process.poll() is not None
+        finally:
+            self._clear()
+        assert not ended, f"the job ended before: {what}"
+
+    def _clear(self) -> None:
+        end = time.monotonic() + SECONDS
+        while self._kill():
+            assert time.monotonic() < end, "processes of a job that cannot be killed"
+        self.process.communicate()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def _kill(self) -> bool:
+        """Kill each process that has the mark in its environment; whether there was one."""
+        found = False
+        for folder in Path("/proc").iterdir():
+            if folder.name.isdigit():
+                with contextlib.suppress(OSError):
+                    if f"CONTAINER={self.container}".encode() in (folder / "environ").read_bytes():
+                        os.kill(int(folder.name), signal.SIGKILL)
+                        found = True
+        return found
+
+
+@dataclass
 class Awx:
     """An AWX that knows one store. `user` is who starts jobs; none for a schedule."""
 
@@ -86,31 +139,35 @@ class Awx:
     number: int = 40
 
     def job(self, playbook: str, *, user: str = "anna", check: bool = False, cancel_at: str = "", limit: str = "", inventory: str = "",
-            **variables: Any) -> Job:
-        """Run one job to its end; `cancel_at`: it is cancelled when that has appeared in its output."""
+            timeout: int = 0, **variables: Any) -> Job:
+        """Run one job to its end; `cancel_at`: it is cancelled when that has appeared in its output; `timeout` in seconds."""
+        return self.begin(playbook, user=user, check=check, cancel_at=cancel_at, limit=limit, inventory=inventory, timeout=timeout, **variables).end()
+
+    def begin(self, playbook: str, *, user: str = "anna", check: bool = False, cancel_at: str = "", limit: str = "", inventory: str = "",
+              timeout: int = 0, **variables: Any) -> Begun:
+        """A job that runs."""
         self.number += 1
         told = {"job_id": self.number, "job_launch_type": "manual" if user else "scheduled", "inventory_id": 2,
                 **({"user_id": 7, "user_name": user, "user_email": f"{user}@example.com"} if user else {"schedule_id": 3, "schedule_name": "nightly"})}
         known = {f"{head}_{name}": value for name, value in told.items() for head in ("awx", "tower")}
         folder = Path(tempfile.mkdtemp(prefix="awx-"))
-        try:
-            shutil.copytree(PROJECT, folder / "project")
-            (folder / "home").mkdir()
-            (folder / "inventory").mkdir()
-            (folder / "inventory" / "hosts").write_text(inventory or LOCALHOST, encoding="utf-8")
-            answer = folder / "answer.json"
-            asked = {
-                "folder": str(folder), "ident": str(self.number), "playbook": playbook, "cancel_at": cancel_at, "answer": str(answer),
-                "cmdline": " ".join(["--diff", *(["--check"] if check else []), *(["-l", limit] if limit else [])]),
-                "variables": {**self.common, **variables, **known}, "environment": self._variables(folder)}
-            done = subprocess.run([sys.executable, "-c", RUN], input=json.dumps(asked), capture_output=True, text=True, timeout=SECONDS, check=False,
-                                  env=self._variables(folder))
-            assert answer.exists(), f"{done.stdout}\n{done.stderr}"
-            told_back = json.loads(answer.read_text(encoding="utf-8"))
-            # A line of output that is no event of Ansible's has no data.
-            return Job(told_back["status"], [{"event_data": {}, **event} for event in told_back["events"]])
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        shutil.copytree(PROJECT, folder / "project")
+        (folder / "home").mkdir()
+        (folder / "inventory").mkdir()
+        (folder / "inventory" / "hosts").write_text(inventory or LOCALHOST, encoding="utf-8")
+        environment = self._variables(folder)
+        asked = {
+            "folder": str(folder), "ident": str(self.number), "playbook": playbook, "cancel_at": cancel_at, "answer": str(folder / "answer.json"),
+            "cmdline": " ".join(["--diff", *(["--check"] if check else []), *(["-l", limit] if limit else [])]),
+            "timeout": timeout or None, "variables": {**self.common, **variables, **known}, "environment": environment}
+        # Its process group is its own, so that what a killed one leaves is not the test's.
+        process = subprocess.Popen([sys.executable, "-c", RUN], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                                   env=environment, start_new_session=True)
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(asked))
+        process.stdin.close()
+        process.stdin = None
+        return Begun(folder, process, environment["CONTAINER"])
 
     def _variables(self, folder: Path) -> dict[str, str]:
         python = str(Path(sys.executable).parent)
@@ -118,4 +175,6 @@ class Awx:
             **os.environ, "PATH": os.pathsep.join([python, os.environ["PATH"]]), "HOME": str(folder / "home"), "JOB_ID": str(self.number),
             "MAX_EVENT_RES": str(LARGEST), "ANSIBLE_FORCE_COLOR": "True", "ANSIBLE_HOST_KEY_CHECKING": "False", "ANSIBLE_LOCALHOST_WARNING": "0",
             "ANSIBLE_HOME": str(folder / "home" / ".ansible"), "PROJECT_REVISION": "0", "INVENTORY_ID": "2",
-            "ANSIBLE_CALLBACK_PLUGINS": str(HERE / "callbacks"), "ANSIBLE_CALLBACKS_ENABLED": "payloads", "PAYLOADS": str(payloads()), **self.environment}
+            "ANSIBLE_CALLBACK_PLUGINS": str(HERE / "callbacks"), "ANSIBLE_CALLBACKS_ENABLED": "payloads", "PAYLOADS": str(payloads()),
+            "CONTAINER": uuid.uuid4().hex,
+            **self.environment}

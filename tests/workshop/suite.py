@@ -29,7 +29,7 @@ ONCE = (
     "tests/browser", "tests/crash", "tests/lives", "tests/machinery", "tests/torture", "tests/unit/lab", "tests/unit/workshop",
     "tests/unit/_operations/test_converge_against_lab.py", "tests/unit/_machineconfig/test_mutations.py", "tests/scenarios/test_runner.py",
     *(f"tests/scenarios/test_{name}*.py" for name in (
-        "adopt", "create_cluster", "drain", "identity_and_trust", "kubernetes_store", "reclaim", "reconcile_", "rendered_life", "sent_once",
+        "adopt", "awx_jobs_cut_off", "create_cluster", "drain", "identity_and_trust", "kubernetes_store", "reclaim", "reconcile_", "rendered_life", "sent_once",
         "store_copy", "store_in_trouble")),
 )
 

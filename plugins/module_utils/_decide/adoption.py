@@ -37,6 +37,7 @@ from .disk_words import install_words
 _APPROVAL = ("approvalState", "approvedBy", "approvedVia", "approvedAt", "acceptedFingerprint")
 #: How many paths a line names.
 _NAMED = 12
+_RELEASED = "from then on it is kept as the records say; its configuration is what they render, so the first look at it changes nothing"
 _WIPE = "Take off the nodes what the paths name; or wipe a machine (talosctl reset) and let it be found in maintenance mode."
 
 
@@ -161,7 +162,7 @@ def _authority(bundle: Bundle) -> str:
 def _cluster_why(cluster: Record) -> str:
     count = dig(cluster.spec, "controlPlane", "count")
     return (f"Talos {text_at(cluster.spec, 'talosVersion')}, Kubernetes {text_at(cluster.spec, 'kubernetesVersion')}, {text_at(cluster.spec, 'endpoint')}, "
-            f"{count} control plane{'' if count == 1 else 's'}; it counts as bootstrapped")
+            f"{count} control plane{'' if count == 1 else 's'}; it counts as bootstrapped, so no bootstrap is sent to it")
 
 
 def _patches(case: Case, members: Sequence[Member], sharings: Sequence[Sharing]) -> Iterable[Step]:
@@ -192,9 +193,10 @@ def _machine(case: Case, member: Member, now: float) -> AdoptMachine:
     approved: dict[str, Json] = {**spec, "approvalState": "approved", "approvedBy": actor.by, "approvedVia": actor.via, "approvedAt": moment(now)}
     record = replace(before, spec=approved) if before is not None else Record(MACHINE, member.name, approved)
     told = install_words(spec.get("install")) or "no disk that its configuration names"
-    kept = _listed([atom.where for atom in member.kept]) or "nothing beside the records"
-    return AdoptMachine(case.at(member.node.address), f"{member.role} at {member.node.address}, installed to {told}; held until it is released; {kept}",
-                        settings=spec, before=before, record=replace(record, status=held_status(record, member.node, now)))
+    own = _listed([atom.where for atom in member.kept])
+    kept = f"what it has beside the records stays as it is ({own})" if own else "it has nothing beside the records"
+    why = f"{member.role} at {member.node.address}, installed to {told}; it is only written down, and nothing is sent to it before it is released; {kept}"
+    return AdoptMachine(case.at(member.node.address), why, settings=spec, before=before, record=replace(record, status=held_status(record, member.node, now)))
 
 
 def held_status(record: Record, node: LiveNode, now: float) -> JsonMap:
@@ -222,7 +224,7 @@ def _releases(case: Case, members: Sequence[Member], plane_blocked: bool) -> Ite
         if plane_blocked and not _is_plane(member):
             continue
         waits = (Wait("a reading made for it that shows no difference"), *((Wait(f"{before} is Ready", target=before),) if before else ()))
-        yield ReleaseMachine(case.at(member.node.address), "its configuration is what the records render, so the first look at it changes nothing",
+        yield ReleaseMachine(case.at(member.node.address), _RELEASED,
                              running=hashlib.sha256(member.node.text).hexdigest(), at=member.node.address, waits_for=waits)
         before = member.name if _is_plane(member) else before
 

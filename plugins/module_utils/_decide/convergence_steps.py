@@ -65,7 +65,7 @@ def apply_drift(seen: Converging) -> Found:
     what = drifted(seen)
     steps: list[Step] = []
     if not _reboot_is_left(seen):
-        steps.append(ApplyDrift(seen.target, what, waits_for=first if locked else (), locked=locked, config=compared.sha256,
+        steps.append(ApplyDrift(seen.target, _why_apply(what, rebooting), waits_for=first if locked else (), locked=locked, config=compared.sha256,
                                 mode="STAGED" if rebooting else "NO_REBOOT"))
     refusals: tuple[Refusal, ...] = ()
     if rebooting and seen.allow_reboot:
@@ -81,10 +81,16 @@ def apply_drift(seen: Converging) -> Found:
                  soon=not only_refused, settled=only_refused)
 
 
+def _why_apply(what: str, rebooting: bool) -> str:
+    effect = "it is kept for the next boot, and changes nothing before that" if rebooting else "it is taken at once, without a reboot"
+    return f"{what[:1].lower()}{what[1:].rstrip('.')}; {effect}"
+
+
 def _why_reboot(seen: Converging) -> str:
     effect = _compared(seen).effect
     where = [one.where for one in effect.reboot] if effect is not None else []
-    return f"{', '.join(where[:_NAMED]) or 'what changed'} has effect only after a reboot{told_of_drain(seen)}"
+    told = f"{', '.join(where[:_NAMED]) or 'what changed'} has effect only after a reboot, which leaves what is on its disks"
+    return f"{told}{told_of_drain(seen)}"
 
 
 def _warnings(seen: Converging) -> tuple[Warn, ...]:

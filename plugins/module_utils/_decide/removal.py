@@ -231,8 +231,11 @@ def _reset_away(seen: Leaving, node: AliveNode, own: EtcdMember | None) -> Verdi
         return _refused(first.refusal)
     steps, warnings = list(first.steps), list(first.warnings)
     if own is not None:
-        steps.append(LeaveEtcd(seen.target, f"it is etcd's member {told(own)}", locked=True, member=own.id))
-    steps.append(ResetMachine(seen.target, told_partitions(node.partitions.value), locked=True, partitions=wiped(node.partitions.value),
+        steps.append(LeaveEtcd(seen.target, f"it is etcd's member {told(own)}; its own copy of etcd's data is deleted, the others keep theirs", locked=True,
+                               member=own.id))
+    why = ("its configuration goes, with what pods and etcd keep on these partitions, and it restarts into maintenance mode: "
+           f"{told_partitions(node.partitions.value)}")
+    steps.append(ResetMachine(seen.target, why, locked=True, partitions=wiped(node.partitions.value),
                               machine_uuid=seen.target.uuid))
     if seen.wish.record:
         wait = Wait(IN_MAINTENANCE, target=seen.target.name)

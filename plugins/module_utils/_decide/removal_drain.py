@@ -52,7 +52,7 @@ def drain_first(seen: Leaving) -> Before:
     steps: list[Step] = []
     if volumes:
         kept = tuple(dict.fromkeys(volume.claim for volume in volumes if volume.kind != SCRATCH))
-        steps.append(EvacuateStorage(seen.target, f"lost with it: {named(map(told, volumes))}", volumes=kept))
+        steps.append(EvacuateStorage(seen.target, f"nothing is moved, and this is lost with the machine: {named(map(told, volumes))}", volumes=kept))
     going = to_go(hosting.pods, REMOVAL)
     why = f"{_pods(len(going))} of Node {hosting.node.name} {'goes' if len(going) == 1 else 'go'} elsewhere first" if going else \
         f"Node {hosting.node.name} takes no more pods"

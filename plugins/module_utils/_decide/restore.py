@@ -296,8 +296,9 @@ def _worked(seen: Restoring) -> bool:
 def _step(seen: Restoring) -> RestoreEtcd:
     found = seen.snapshot.value if isinstance(seen.snapshot, Present) else Snapshot("", 0, "")
     lost = f"; given up are {', '.join(seen.lost)}" if seen.lost else ""
-    return RestoreEtcd(target=seen.target, why=f"etcd becomes what {found.name} holds, and everything since is gone{lost}", sha256=found.sha256,
-                       lost=seen.lost, snapshot=found.name, waits_for=(Wait(_UP, target=seen.target.name),) if seen.wiped else ())
+    why = f"etcd becomes what {found.name} holds: what Kubernetes was told since is gone, and what pods have on disks stays{lost}"
+    return RestoreEtcd(target=seen.target, why=why, sha256=found.sha256, lost=seen.lost, snapshot=found.name,
+                       waits_for=(Wait(_UP, target=seen.target.name),) if seen.wiped else ())
 
 
 def restore_warnings(seen: Restoring) -> tuple[Warn, ...]:

@@ -189,10 +189,10 @@ TIGHT = Budget("web", "web", (Requirement("app", "In", ("web",)),), 0)
 
 @pytest.mark.parametrize(("hosting", "rules", "why"), [
     (hosted(WEB), [], "; Node m1 is drained first (1 pod to go)"),
-    (hosted(WEB, elsewhere=0), ["11/drain-nowhere"], "after a reboot"),
+    (hosted(WEB, elsewhere=0), ["11/drain-nowhere"], "after a reboot, which leaves what is on its disks"),
     (hosted(WEB, budgets=(TIGHT,)), ["11/drain-blocked"], "(1 pod to go)"),
     (hosted(Pod("web", "by-hand", "uid-1")), ["11/drain-unowned"], "(0 pods to go)"),
-    (Absent("no Kubernetes"), [], "after a reboot"),
+    (Absent("no Kubernetes"), [], "after a reboot, which leaves what is on its disks"),
 ], ids=["drained", "nowhere", "blocked", "unowned", "no-node"])
 def test_what_a_drain_before_a_reboot_means_is_told(hosting: Observed[Hosting], rules: list[str], why: str) -> None:
     found = decide(drained(hosting), case.NOW)
