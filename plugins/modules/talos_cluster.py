@@ -71,12 +71,14 @@ options:
   cni:
     description:
       - Who installs the container network. It cannot be changed once it is set, except once from V(none) to V(managed).
-      - V(unmanaged), also when it was never set, leaves Talos its own flannel; V(none) leaves no network. V(managed) is not supported yet and is refused.
+      - V(unmanaged), also when it was never set, leaves Talos its own flannel; V(none) leaves no network. With V(managed)
+        this collection installs Cilium (M(ichor.talos.talos_cni)).
     type: str
     choices: [managed, unmanaged, none]
   cilium_values:
     description:
-      - Helm values of the managed network, which is not supported yet.
+      - Helm values of the managed network. Keys that the collection sets (C(ipam.mode), C(cgroup.autoMount.enabled), C(cgroup.hostRoot)) are
+        refused, and so are secrets.
     type: dict
   control_planes:
     description:

@@ -155,7 +155,9 @@ def _tracked(case: _Case) -> Iterable[Refusal]:
 
 def _schema(case: _Case) -> Iterable[Refusal]:
     record = replace(case.seen.cluster, spec=case.spec) if case.seen.cluster else Record(CLUSTER, case.edit.name, spec=case.spec)
-    for problem in validate(record, case.seen.cluster, Context(cluster_has_machines=bool(case.machines))):
+    problems = validate(record, case.seen.cluster, Context(cluster_has_machines=bool(case.machines)))
+    # What cannot be had at all is told before what would have to go with it.
+    for problem in sorted(problems, key=lambda one: not one.rule.endswith("-immutable")):
         yield case.refuse(problem.rule, "Immutable" if problem.rule.endswith("-immutable") else "RecordInvalid", problem.message, "")
 
 

@@ -25,6 +25,10 @@ _WHY = ("A network is not migrated: the known way from another one to Cilium wit
         "managed, since going on to ipam.mode kubernetes would renumber the pods.")
 
 
+#: The rule where no Node says anything of its network, as in the moments after it has joined.
+UNTOLD_YET = "15/cni-untold-yet"
+
+
 @dataclass(frozen=True)
 class Network:
     """What is there: one of the words, and its installer where there is one."""
@@ -102,6 +106,24 @@ def _unmanaged_values(look: _Look) -> Iterable[Refusal]:
                           "Leave cilium_values out, or set cni: managed.")
 
 
+def _not_by_record(look: _Look) -> Iterable[Refusal]:
+    if look.case.wish.by_record and look.case.recorded != "managed":
+        yield look.refuse("15/cni-not-managed", "InvalidInput", f"The network of {look.case.cluster} is not managed: its record says {look.case.recorded}.",
+                          "Only cni: managed has this product install one (talos_cluster).")
+
+
+def _chart_login(look: _Look) -> Iterable[Refusal]:
+    named = look.case.wish.chart
+    if named is not None and (_has_login(named.reference) or _has_login(named.repository)):
+        yield look.refuse("15/cni-chart-login", "InvalidInput", "The address of the chart holds a password, which everybody on the machine could read.",
+                          "Log in with helm registry login or helm repo add where the playbook runs, or give the chart as a folder or an archive.")
+
+
+def _has_login(address: str) -> bool:
+    dummy, scheme, rest = address.partition("://")
+    return bool(scheme) and "@" in rest.partition("/")[0]
+
+
 def _adding(look: _Look) -> Iterable[Refusal]:
     if look.case.wish.add and (look.case.wish.preset or look.case.wish.values is not None):
         yield look.refuse("15/cni-add-machine", "InvalidInput", "The network is decided for a cluster, not for machines that are added to it.",
@@ -163,9 +185,9 @@ def _foreign(kind: str, name: str) -> Callable[[_Look], Iterable[Refusal]]:
 
 
 def _untold(look: _Look) -> Iterable[Refusal]:
-    if look.network is not None and look.network.kind == UNTOLD:
-        yield look.refuse("15/cni-untold", "NetworkUnknown", f"No workload that makes a network was found, and {look.network.what}: something unknown may be "
-                          f"there, so nothing is installed. {_WHY}", _WAYS)
+    if look.seen is not None and look.network is not None and look.network.kind == UNTOLD:
+        yield look.refuse("15/cni-untold" if look.seen.ready else UNTOLD_YET, "NetworkUnknown", "No workload that makes a network was found, and "
+                          f"{look.network.what}: something unknown may be there, so nothing is installed. {_WHY}", _WAYS)
 
 
 def _comes_back(look: _Look) -> Iterable[Refusal]:
@@ -188,6 +210,14 @@ def _unsettled(look: _Look) -> Iterable[Refusal]:
     if release is not None and release.status != "deployed":
         yield look.refuse("15/cni-release-unsettled", "ReleaseUnsettled", f"Revision {release.revision} of the Helm release "
                           f"{release.namespace}/{release.name} is {release.status or 'unknown'}.", "Finish it, or roll it back, with helm first.")
+
+
+def _other_chart(look: _Look) -> Iterable[Refusal]:
+    release = look.release
+    if release is not None and release.chart != RELEASE and look.case.kept is None and look.case.wish.chart is None:
+        yield look.refuse("15/cni-other-chart", "NetworkDiffers", f"The Helm release {release.namespace}/{release.name} is of the chart "
+                          f"{release.chart or 'without a name'}, so its values are not those of {RELEASE}.",
+                          "Name that chart (cilium_chart, cilium_version), or leave the network as it is (cni: unmanaged).")
 
 
 def _two_sources(look: _Look) -> Iterable[Refusal]:
@@ -228,11 +258,12 @@ def _older(look: _Look) -> Iterable[Refusal]:
 Row = tuple[str, Callable[[_Look], Iterable[Refusal]]]
 #: What a person wants comes before what is there.
 GATES: tuple[Row, ...] = (
-    ("15/cni-add-machine", _adding), ("15/cni-values-unmanaged", _unmanaged_values), ("15/cni-preset", _recorded), ("15/cni-other-values", _other_values),
+    ("15/cni-not-managed", _not_by_record), ("15/cni-chart-login", _chart_login), ("15/cni-add-machine", _adding),
+    ("15/cni-values-unmanaged", _unmanaged_values), ("15/cni-preset", _recorded), ("15/cni-other-values", _other_values),
     ("15/cni-owned", _owned), ("15/cni-unread", _unread), ("15/cni-several", _several), ("15/cni-flannel", _foreign(FLANNEL, "flannel")),
     ("15/cni-calico", _foreign(CALICO, "Calico")), ("15/cni-other", _foreign(OTHER, "one that this product does not know")),
     ("15/cni-untold", _untold), ("15/cni-comes-back", _comes_back), ("15/cni-release-unread", _release_unread), ("15/cni-release-unsettled", _unsettled),
-    ("15/cni-two-values", _two_sources), ("15/cni-ipam", _cluster_pool), ("15/cni-ipam-untold", _ipam_untold),
+    ("15/cni-other-chart", _other_chart), ("15/cni-two-values", _two_sources), ("15/cni-ipam", _cluster_pool), ("15/cni-ipam-untold", _ipam_untold),
     ("15/cni-owned-by-release", _owned_by_release), ("15/cni-secret", _secret), ("15/cni-older", _older),
 )
 

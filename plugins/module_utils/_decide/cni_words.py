@@ -30,7 +30,7 @@ TAKE_OVER, INSTALL = "take over", "install"
 class CniWish:
     """What a person wants of the network of a cluster. `preset`: `managed`, `unmanaged`, or '' for what the configurations say. `values`: Helm
     values that are brought, None for none. `accept`: to objects that change. `chart`: one that is named, else the pinned one.
-    `add`: machines are added to a managed cluster.
+    `add`: machines are added to a managed cluster. `by_record`: nothing is done unless the cluster's record says `managed` already.
     """
 
     preset: str = ""
@@ -39,6 +39,7 @@ class CniWish:
     chart: Chart | None = None
     version: str = ""
     add: bool = False
+    by_record: bool = False
 
 
 def chart_of(reference: str, repository: str, version: str) -> Chart | None:

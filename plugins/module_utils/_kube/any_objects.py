@@ -6,16 +6,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from .._model.container_network import Live, Place, place_of
 from .._model.errors import TalosError
-from .._model.observed import Absent, Present
+from .._model.observed import Absent, Present, Unknown
 from .._model.records import Json, JsonMap, dig, list_at, text_at
 from .api import Api, ApiRefused, ApiSilent
 from .asking import failed
 from .objects import FIELD_MANAGER
 
+_DEFINITION = "CustomResourceDefinition"
+_DEFINE = "Install the definition of that kind first, or give values without it."
 _BY = {"fieldManager": FIELD_MANAGER}
 
 
@@ -28,8 +30,9 @@ class Objects:
         self._kinds: dict[tuple[str, str], tuple[str, bool]] = {}
 
     def live(self, wanted: Sequence[dict[str, Json]]) -> tuple[Live, ...]:
-        """Each object as it is; of a kind that the API server does not know there is none. Raises TalosError."""
-        return tuple(self._live(one) for one in wanted)
+        """Each object as it is; Unknown for a kind that neither the API server knows nor a definition among them. Raises TalosError."""
+        defined = {(text_at(one, "spec", "group"), text_at(one, "spec", "names", "kind")) for one in wanted if text_at(one, "kind") == _DEFINITION}
+        return tuple(self._live(one, defined) for one in wanted)
 
     def create(self, wanted: JsonMap) -> None:
         """Make it. Raises TalosError `RecordChanged` where it is there."""
@@ -54,10 +57,11 @@ class Objects:
                 raise _changed(place_of(wanted), "was changed by somebody else meanwhile") from None
             raise failed(self._api, f"PUT {path}", f"does not change {place_of(wanted)}", error) from None
 
-    def _live(self, wanted: dict[str, Json]) -> Live:
+    def _live(self, wanted: dict[str, Json], defined: Set[tuple[str, str]]) -> Live:
         found = self._kind(wanted)
         if found is None:
-            return Live(wanted, Absent())
+            place = place_of(wanted)
+            return Live(wanted, Absent() if (place.group, place.kind) in defined else Unknown("ChartInvalid", "the cluster does not know its kind.", _DEFINE))
         placed = self._placed(wanted, found[1])
         path = f"{self._collection(placed)}/{text_at(placed, 'metadata', 'name')}"
         try:
@@ -78,7 +82,7 @@ class Objects:
         found = self._kind(wanted)
         if found is None:
             raise TalosError("ChartInvalid", f"The cluster does not know the kind of {place_of(wanted)}.",
-                             "Install the definition of that kind first, or give values without it.")
+                             _DEFINE)
         namespace = text_at(wanted, "metadata", "namespace")
         return f"{_root(text_at(wanted, 'apiVersion'))}{f'/namespaces/{namespace}' if found[1] else ''}/{found[0]}"
 

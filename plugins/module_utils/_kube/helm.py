@@ -11,18 +11,19 @@ import contextlib
 import json
 import os
 import shutil
-
-try:
-    import yaml
-except ImportError:
-    yaml = None  # type: ignore[assignment, unused-ignore]
+import signal
 
 from .._model.container_network import Chart
 from .._model.errors import TalosError
-from .._model.records import Json, JsonMap, text_at
+from .._model.records import Json, JsonMap
+from .manifests import objects_of
 
 #: Seconds for one render, a chart's download included.
 RENDER_TIMEOUT = 120.0
+#: No chart renders to more bytes; that of Cilium comes to 200 kB.
+LARGEST = 8 << 20
+#: Seconds for a killed process to be gone. One that its own children keep open is not waited for any longer.
+_GONE = 5.0
 #: A newer one may be named in HELM_BIN, as Helm's own plugins do.
 _PROGRAM = "HELM_BIN"
 _INSTALL = "Install Helm 3 (https://helm.sh/docs/intro/install/) where the playbook runs, or name it in HELM_BIN; the execution environment has it."
@@ -39,53 +40,78 @@ def program() -> str:
 
 def arguments(chart: Chart, kubernetes: str) -> list[str]:
     """How helm is called. No value stands here: everybody on the machine can read the arguments of a process."""
-    command = ["template", chart.release, chart.reference, "--namespace", chart.namespace, "--include-crds", "--no-hooks", "--skip-tests", "--values", "-"]
+    command = ["template", "--namespace", chart.namespace, "--include-crds", "--no-hooks", "--skip-tests", "--values", "-"]
     command += ["--repo", chart.repository] if chart.repository else []
     command += ["--version", chart.version] if chart.version else []
-    return command + (["--kube-version", kubernetes] if kubernetes else [])
+    command += ["--kube-version", kubernetes] if kubernetes else []
+    # Behind the dashes nothing is an option, whatever a cluster says that its release is called.
+    return [*command, "--", chart.release, chart.reference]
 
 
 async def render(chart: Chart, values: JsonMap, kubernetes: str, timeout: float = RENDER_TIMEOUT) -> tuple[dict[str, Json], ...]:
     """The objects of a chart, in the order in which Helm makes them. Raises TalosError `HelmMissing`, `ChartInvalid`, `TimedOut`.
 
-    A run that is told to stop ends helm with it.
+    A run that is told to stop ends helm with it, and whatever helm started.
     """
-    process = await asyncio.create_subprocess_exec(
-        program(), *arguments(chart, kubernetes), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE)
+    path = program()
     try:
-        out, said = await asyncio.wait_for(process.communicate(json.dumps(dict(values)).encode()), timeout)
+        process = await asyncio.create_subprocess_exec(path, *arguments(chart, kubernetes), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+                                                       stderr=asyncio.subprocess.PIPE, start_new_session=True)
+    except OSError as error:
+        raise TalosError("HelmMissing", f"The program {path}, which renders charts, cannot be started: {error.strerror}.", _INSTALL) from None
+    except ValueError:
+        raise TalosError("ChartInvalid", f"helm cannot be told to render {str(chart)!r}.", "Look at the chart's reference and at its release.") from None
+    try:
+        out, said = await asyncio.wait_for(_talk(process, json.dumps(dict(values)).encode()), timeout)
     except asyncio.TimeoutError:
         raise TalosError("TimedOut", f"helm did not render {chart} within {timeout:g} s.", "Look at whether its repository answers, or give the chart as a "
                          "folder or an archive.") from None
     finally:
-        if process.returncode is None:
-            with contextlib.suppress(ProcessLookupError):
-                process.kill()
-            await process.wait()
+        await _end(process)
+    if len(out) > LARGEST:
+        raise TalosError("ChartInvalid", f"helm renders more than {LARGEST >> 20} MiB of {chart}.", "Look at the chart and at the values.")
     if process.returncode:
         raise TalosError("ChartInvalid", f"helm does not render {chart}: {_reason(said)}.", "Look at the chart's reference and at the values.")
     return objects_of(out.decode("utf-8", "replace"), chart)
 
 
-def objects_of(text: str, chart: Chart) -> tuple[dict[str, Json], ...]:
-    """The objects of a stream of YAML; lists are taken apart. Raises TalosError `ChartInvalid`."""
-    found: list[dict[str, Json]] = []
-    try:
-        documents = list(yaml.load_all(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader)))
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise TalosError("ChartInvalid", f"What helm renders of {chart} is no YAML: {' '.join(str(error).split())[:200]}.", "Look at the values.") from None
-    for document in documents:
-        entries = document.get("items") if isinstance(document, dict) and str(document.get("kind", "")).endswith("List") else [document]
-        for entry in entries if isinstance(entries, list) else []:
-            if entry is None:
-                continue
-            plain = json.loads(json.dumps(entry, default=str)) if isinstance(entry, dict) else None
-            if plain is None or not text_at(plain, "apiVersion") or not text_at(plain, "kind") or not text_at(plain, "metadata", "name"):
-                raise TalosError("ChartInvalid", f"{chart} renders something that is no object of Kubernetes.", "Look at the values.")
-            found.append(plain)
-    if not found:
-        raise TalosError("ChartInvalid", f"{chart} renders nothing with these values.", "Look at the values.")
-    return tuple(found)
+async def _talk(process: asyncio.subprocess.Process, values: bytes) -> tuple[bytes, bytes]:
+    """What helm prints and what it complains of, once it has ended; each cut off beyond `LARGEST`."""
+    out, said, dummy, dummy2 = await asyncio.gather(
+        _read(process, process.stdout), _read(process, process.stderr), _give(process.stdin, values), process.wait())
+    return out, said
+
+
+async def _give(stream: asyncio.StreamWriter | None, values: bytes) -> None:
+    """A helm that fails before it has read them closes its end."""
+    if stream is not None:
+        with contextlib.suppress(ConnectionError):
+            stream.write(values)
+            await stream.drain()
+        stream.close()
+
+
+async def _read(process: asyncio.subprocess.Process, stream: asyncio.StreamReader | None) -> bytes:
+    found = bytearray()
+    while stream is not None and (piece := await stream.read(1 << 16)):
+        if len(found) > LARGEST:
+            _kill(process)  # and read on: a pipe that nobody reads keeps it from being over
+        else:
+            found += piece
+    return bytes(found)
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    """Nothing of it is left, unless it took leave of its own process group."""
+    if process.returncode is None or any(stream is not None and not stream.at_eof() for stream in (process.stdout, process.stderr)):
+        _kill(process)
+        with contextlib.suppress(asyncio.TimeoutError):
+            await asyncio.wait_for(process.wait(), _GONE)
+
+
+def _kill(process: asyncio.subprocess.Process) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 def _reason(said: bytes) -> str:

@@ -10,14 +10,14 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass, field, replace
 
 from .._decide.approved import is_bootstrapped
-from .._decide.cni import choose
+from .._decide.cni import UNTOLD_YET, choose
 from .._decide.cni_objects import decide_network
 from .._decide.cni_words import Choice, ChangeObject, CniCase, CniWish, CreateObject, NetworkPlan
 from .._model.container_network import KubeAccess, Live, NetworkSeen
 from .._model.errors import TalosError
 from .._model.observed import Absent, Present
 from .._model.outcome import Outcome
-from .._model.plan import Plan, Refusal
+from .._model.plan import Plan
 from .._model.ports import Gate, Networks, Ports
 from .._model.records import CLUSTER, Record, dig, text_at
 from .._model.timing import Timing
@@ -28,6 +28,8 @@ from .rendering import bundle_of
 
 #: How often a Kubernetes that does not answer yet is asked again, in seconds.
 _AGAIN = 5.0
+#: What a Kubernetes that is just coming up comes to.
+_YET = ("TimedOut", "CallFailed")
 
 
 @dataclass(frozen=True)
@@ -50,11 +52,8 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
         raise TalosError("InternalError", "Nothing can ask the cluster's Kubernetes.", "This is a fault of the collection; please report it.")
     case = _case(request, record)
     if case.recorded != "managed":
-        refusal = Refusal(case.target, "InvalidInput", f"The network of {request.cluster} is not managed: its record says {case.recorded}.",
-                          "Only cni: managed has this product install one (talos_cluster).", "15/cni-not-managed")
-        gate(Plan(refusals=(refusal,)))
-        return Outcome(Plan(refusals=(refusal,)), refused=True, reason=refusal.reason, message=f"{refusal.message} {refusal.hint}")
-    if ports.check and not is_bootstrapped(record):
+        access, found = None, NetworkPlan(Plan(refusals=choose(case).refusals))
+    elif ports.check and not is_bootstrapped(record):
         access, found = None, await _before_it_is_there(case, record, ports.networks)
     else:
         access = access_from(bundle_of(store, record), request.cluster, text_at(record.spec, "endpoint"), ports.clock.now())
@@ -71,12 +70,14 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     return Outcome(
         found.plan, tuple(executed), refused=refused is not None, reason=refused.reason if refused is not None else "",
         message=f"{refused.message} {refused.hint}".strip() if refused is not None else "" if found.plan.steps else "The network is as its record says.",
-        differences=differences(found), waiting_for=("its Kubernetes answers",) if access is None else (), extra={"network": told(found)})
+        waiting_for=("its Kubernetes answers",) if access is None and refused is None else (), differences=differences(found),
+        extra={"network": told(found)})
 
 
 def _case(request: Request, record: Record) -> CniCase:
     kept = dig(record.spec, "cni", "cilium", "values")
-    return CniCase(request.cluster, request.network, text_at(record.spec, "cni", "preset") or "unmanaged", kept if isinstance(kept, dict) else {})
+    recorded = text_at(record.spec, "cni", "preset") or "unmanaged"
+    return CniCase(request.cluster, replace(request.network, by_record=True), recorded, kept if isinstance(kept, dict) else {})
 
 
 async def _before_it_is_there(case: CniCase, record: Record, networks: Networks) -> NetworkPlan:
@@ -91,12 +92,13 @@ async def _before_it_is_there(case: CniCase, record: Record, networks: Networks)
 
 
 async def _when_it_answers(request: Request, case: CniCase, access: KubeAccess, ports: Ports, networks: Networks) -> tuple[Choice, NetworkPlan]:
-    """A Kubernetes that was just bootstrapped takes minutes to answer; in check mode nothing is waited for."""
+    """A Kubernetes that was just bootstrapped takes minutes to answer, before that its load balancer may, and the kubelet of a Node that has just
+    joined says nothing yet. In check mode nothing is waited for."""
     until = ports.clock.monotonic() + request.wait
     while True:
         choice, found = await plan_network(networks, access, case, ports.progress)
-        silent = any(one.rule == "15/cni-unread" and one.reason == "TimedOut" for one in choice.refusals)
-        if not silent or ports.check or ports.clock.monotonic() + _AGAIN > until:
+        early = next((one for one in choice.refusals if one.rule == UNTOLD_YET or one.rule == "15/cni-unread" and one.reason in _YET), None)
+        if early is None or ports.check or ports.clock.monotonic() + _AGAIN > until:
             return choice, found
-        ports.progress(f"{request.cluster}: its Kubernetes does not answer yet")
+        ports.progress(f"{request.cluster}: its Kubernetes does not answer yet" if early.rule != UNTOLD_YET else f"{request.cluster}: {early.message}")
         await ports.clock.sleep(_AGAIN)

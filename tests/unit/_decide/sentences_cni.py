@@ -22,7 +22,8 @@ def _rows(*names: str) -> tuple[str, ...]:
 SENTENCES: tuple[Sentence, ...] = (
     _s("Cilium is taken over with its Helm values (from the release record;", *_rows(
         "release-with-values", "release-sets-what-is-owned-alike", "release-sets-more-beside-what-is-owned", "release-without-values", "release-unread",
-        "release-under-way", "release-failed", "other-chart-of-the-release", "version-named", "chart-named", "older-version", "secret-in-the-release")),
+        "release-under-way", "release-failed", "other-chart-of-the-release",
+        "other-chart-that-is-named", "other-chart-and-recorded", "version-named", "chart-named", "older-version", "secret-in-the-release")),
     _s("`cilium_values` when that carries none;", *_rows(
         "release-without-values-and-some-brought", "no-release-and-values-brought", "no-release-and-no-values", "secret-in-values")),
     _s("both → refused;", *_rows("both-values")),
@@ -40,10 +41,12 @@ SENTENCES: tuple[Sentence, ...] = (
         "secret-that-differs", "other-names-each-time")),
     _s("No CNI → the pinned Cilium is installed first, then adopted as managed (`cilium_values` allowed).", *_rows(
         "nothing-there", "nothing-there-and-values", "no-node-yet", "one-waits-and-one-is-silent", "no-proxy", "no-proxy-and-replaced", "installed",
-        "installed-over-what-was-left"), f"{OPERATION}::test_a_network_that_is_missing_comes_before_the_records"),
+        "installed-over-what-was-left",
+        "chart-by-its-digest", "password-in-the-repository", "password-in-the-chart"), f"{OPERATION}::test_a_network_that_is_missing_comes_before_the_records"),
     _s("Any other CNI → only as `unmanaged`, immutable,", *_rows(
         "unmanaged", "unmanaged-again", "unmanaged-stays", "managed-stays", "none-stays", "none-becomes-managed-first", "not-asked",
-        "managed-and-not-asked", "two-networks", "unknown-installer", "recorded-and-foreign", "flannel-comes-back", "flannel-comes-back-beside-cilium")),
+        "managed-and-not-asked", "record-says-otherwise",
+        "two-networks", "unknown-installer", "recorded-and-foreign", "flannel-comes-back", "flannel-comes-back-beside-cilium")),
     _s("and the refusal says why no migration is offered and which three ways there are: leave it, a new cluster, a planned outage to no CNI (unverified).",
        *_rows("flannel-by-talos", "calico-there", "unknown-installer", "foreign-and-values", "ready-without-an-installer", "nodes-that-say-nothing",
               "unmanaged-stays")),

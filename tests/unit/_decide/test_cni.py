@@ -36,6 +36,7 @@ def test_row(row: Row) -> None:
     text = "\n".join([f"{one.message} {one.hint}" for one in choice.refusals] + [one.message for one in choice.warnings])
     for said in row.says:
         assert said in text
+    assert "hush" not in text
 
 
 @pytest.mark.parametrize("gate", cni.GATES, ids=lambda gate: gate[0])

@@ -19,6 +19,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.errors import T
 
 from tests.parts.build import build
 from tests.parts.network_chart import CHART
+from tests.scenarios.playing import wait_for
 
 LOCAL = Chart(str(CHART))
 
@@ -74,6 +75,12 @@ def test_a_missing_helm_is_told_with_what_to_install(monkeypatch: pytest.MonkeyP
     assert "The program helm," in failed(LOCAL, {}).message
 
 
+@pytest.mark.usefixtures("real")
+@pytest.mark.parametrize("name", ["--post-renderer=/bin/echo", "--debug", "a\0b"])
+def test_no_name_is_an_option(name: str) -> None:
+    assert failed(Chart(str(CHART), release=name), {}).reason == "ChartInvalid" and failed(Chart(name), {}).reason == "ChartInvalid"
+
+
 def script(folder: Path, monkeypatch: pytest.MonkeyPatch, text: str) -> Path:
     path = folder / "helm"
     path.write_text(f"#!/bin/sh\n{text}\n", encoding="utf-8")
@@ -87,27 +94,62 @@ def test_values_go_in_through_the_standard_input_alone(tmp_path: Path, monkeypat
     arguments = script(tmp_path, monkeypatch, text)
     chart = Chart("cilium", "https://charts.example.org", "1.2.3")
     assert asyncio.run(helm.render(chart, {"a": "hush"}, "v1.35.2")) == ({"apiVersion": "v1", "kind": "A", "metadata": {"name": "b"}},)
-    assert arguments.read_text().split() == ["template", "cilium", "cilium", "--namespace", "kube-system", "--include-crds", "--no-hooks", "--skip-tests",
-                                             "--values", "-", "--repo", "https://charts.example.org", "--version", "1.2.3", "--kube-version", "v1.35.2"]
+    assert arguments.read_text().split() == ["template", "--namespace", "kube-system", "--include-crds", "--no-hooks", "--skip-tests", "--values", "-",
+                                             "--repo", "https://charts.example.org", "--version", "1.2.3", "--kube-version", "v1.35.2",
+                                             "--", "cilium", "cilium"]
     assert (tmp_path / "values").read_text() == '{"a": "hush"}'
 
 
-def test_a_helm_that_hangs_costs_its_deadline_and_is_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    told = script(tmp_path, monkeypatch, f"echo $$ > {tmp_path}/told; exec sleep 1000")
-    error = failed(LOCAL, {}, 0.5)
-    assert error.reason == "TimedOut" and "0.5 s" in error.message
-    if told.exists():
-        assert not Path(f"/proc/{told.read_text().strip()}/exe").exists() or "sleep" not in Path(f"/proc/{told.read_text().strip()}/cmdline").read_text()
+def test_a_helm_that_hangs_costs_its_deadline_and_is_gone_with_its_children(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The child holds the pipes, so a helm that alone is killed would still be waited for."""
+    script(tmp_path, monkeypatch, f"sleep 1000 & echo $$ $! > {tmp_path}/told; wait")
+    found: list[TalosError] = []
+    deadline = 0.5
+    while not (tmp_path / "told").exists():
+        found.append(failed(LOCAL, {}, deadline))
+        deadline *= 2
+    assert found[-1].reason == "TimedOut" and f"{deadline / 2:g} s" in found[-1].message
+    for number in (tmp_path / "told").read_text().split():
+        wait_for(lambda number=number: not runs(number), f"the end of {number}")  # type: ignore[misc]
 
 
-@pytest.mark.parametrize(("text", "reason"), [("", "renders nothing"), ("a: [", "is no YAML"), ("- 1", "no object"), ("kind: A", "no object"),
-                                              ("apiVersion: v1\nkind: A\nmetadata: {}", "no object")])
-def test_what_is_no_object_is_refused(text: str, reason: str) -> None:
-    with pytest.raises(TalosError) as caught:
-        helm.objects_of(text, LOCAL)
-    assert caught.value.reason == "ChartInvalid" and reason in caught.value.message
+def runs(number: str) -> bool:
+    """Whether a process is there, and is none that only nobody has asked about."""
+    try:
+        return Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
 
 
-def test_lists_are_taken_apart() -> None:
-    one = "{apiVersion: v1, kind: A, metadata: {name: b}}"
-    assert len(helm.objects_of(f"apiVersion: v1\nkind: List\nitems: [{one}, {one}]\n---\n---\n{one}\n", LOCAL)) == 3
+def test_a_run_that_is_stopped_ends_helm_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    told = script(tmp_path, monkeypatch, f"echo $$ > {tmp_path}/told.new; mv {tmp_path}/told.new {tmp_path}/told; exec sleep 1000")
+
+    async def stopped() -> None:
+        task = asyncio.ensure_future(helm.render(LOCAL, {}, ""))
+        while not told.exists():
+            await asyncio.sleep(0.01)
+        task.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+    asyncio.run(stopped())
+    wait_for(lambda: not runs(told.read_text().strip()), "the end of helm")
+
+
+def test_a_helm_that_cannot_be_started_is_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script(tmp_path, monkeypatch, "")
+    (tmp_path / "helm").write_bytes(b"\x7fELF of another machine")
+    error = failed(LOCAL, {})
+    assert error.reason == "HelmMissing" and "cannot be started" in error.message and "Install Helm 3" in error.hint
+
+
+def test_a_helm_that_prints_without_end_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script(tmp_path, monkeypatch, "exec yes 'a: b'")
+    error = failed(LOCAL, {})
+    assert error.reason == "ChartInvalid" and "more than 8 MiB" in error.message
+
+
+def test_a_helm_that_reads_no_values_is_told_by_what_it_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script(tmp_path, monkeypatch, "echo 'Error: no such chart' >&2; exit 3")
+    error = failed(LOCAL, {"a": "x" * 300_000})
+    assert error.reason == "ChartInvalid" and "no such chart" in error.message and "xxx" not in error.text

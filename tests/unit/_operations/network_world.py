@@ -52,9 +52,12 @@ class Kubernetes:
         condition: Any = {"type": "Ready", "status": status, "reason": "Test", "message": message}
         self.api.request("PATCH", f"/api/v1/nodes/{name}/status", {"status": {"conditions": [condition]}}, content_type=MERGE_PATCH)
 
+    def objects(self) -> Objects:
+        return Objects(self.api, NAMESPACE)
+
     def apply(self, values: Mapping[str, Any]) -> None:
         """The chart as an inline manifest of Talos makes it: no Helm, no release."""
-        objects = Objects(self.api, NAMESPACE)
+        objects = self.objects()
         for one in objects.live(rendered(for_render(dict(values)))):
             objects.create(one.wanted)
 
@@ -67,7 +70,7 @@ class Kubernetes:
 
     def clear(self) -> None:
         """No network, no Node, no release."""
-        objects = Objects(self.api, NAMESPACE)
+        objects = self.objects()
         for one in objects.live(rendered({"hubble": {"relay": {"enabled": True}}})):
             self._delete(f"{objects._collection(one.wanted)}/{one.place.name}")
         for path in ("/api/v1/nodes", f"{SYSTEM}/secrets", f"/apis/apps/v1/namespaces/{NAMESPACE}/daemonsets"):

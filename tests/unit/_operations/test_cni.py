@@ -27,7 +27,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._operations.cni import
 
 from tests.machinery.adoptions import node
 from tests.parts.build import build
-from tests.parts.network_chart import NAMESPACE, install
+from tests.parts.network_chart import NAMESPACE, install, release_secret
 from tests.scenarios.adopting import configuration
 from tests.unit._operations.network_world import LOCAL, SYSTEM, Kubernetes, kubernetes, ports_of
 
@@ -223,6 +223,26 @@ def test_a_release_is_taken_over_with_its_values(cluster: Kubernetes, tmp_path: 
     actions = [step.action for step in adopt(cluster, tmp_path, accept=True)[0].steps]
     assert actions.index("AdoptMachine") < actions.index("ChangeObject") < actions.index("ReleaseMachine")
     assert [one.rule for one in adopt(cluster, tmp_path)[0].refusals] == ["15/cni-diff"]
+
+
+def release_of_another(cluster: Kubernetes, record: object) -> None:
+    """What somebody, or something, made of Helm's record."""
+    name = "sh.helm.release.v1.cilium.v1"
+    cluster.change(f"{SYSTEM}/secrets/{name}", {"data": {"release": record if isinstance(record, str) else release_secret(record)["data"]["release"]}})
+
+
+@pytest.mark.parametrize(("record", "rule", "says"), [
+    ("bm8gZ3ppcA==", "release-unread", "is not understood"), ({"info": {"status": "deployed"}, "chart": {"metadata": {"name": "umbrella", "version": "7.0.0"}},
+                                                               "config": {"cilium": {"debug": True}}}, "other-chart", "is of the chart umbrella"),
+    ({}, "release-unsettled", "is unknown"), ({"info": {"status": "pending-upgrade"}, "version": 4, "chart": {"metadata": {"name": "cilium"}}},
+                                              "release-unsettled", "pending-upgrade"), ([1], "release-unread", "holds no release")])
+def test_a_release_that_is_broken_or_of_another_chart_is_refused(cluster: Kubernetes, tmp_path: Path, record: Any, rule: str, says: str) -> None:
+    install(cluster.server.kubeconfig, for_render({"debug": True}))
+    release_of_another(cluster, record)
+    mark = cluster.mark()
+    plan, dummy = adopt(cluster, tmp_path, chart=None)
+    assert [one.rule for one in plan.refusals] == [f"15/cni-{rule}"] and says in plan.refusals[0].message and plan.steps == ()
+    assert cluster.written(mark) == []
 
 
 def test_a_network_that_is_missing_comes_before_the_records(cluster: Kubernetes, tmp_path: Path) -> None:
