@@ -39,6 +39,7 @@ CALLS: dict[str, tuple[Mapping[str, object], str]] = {
     "talos_bootstrap": ({"machine": "cp1"}, "StoreMissing"),
     "talos_cluster": ({"name": "prod", "talos_version": "v1.13.9", "endpoint": "https://192.0.2.1:6443"}, ""),
     "talos_cluster_info": ({"cluster": "prod"}, "StoreMissing"),
+    "talos_cni": ({"cluster": "prod"}, "StoreMissing"),
     "talos_config_info": ({"store": "none", "config_content": CONFIG, "talos_version": "v1.13.9"}, ""),
     "talos_config_patch": ({"name": "inotify", "cluster": "prod", "documents": [{"machine": {"sysctls": {"a": "1"}}}]}, "StoreMissing"),
     "talos_controller": ({"passes": 1}, "StoreMissing"),
