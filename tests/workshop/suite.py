@@ -26,11 +26,12 @@ POLITE = 10
 #: Folders and files, as patterns, that run on the newest of several interpreters alone: what has nothing of Ansible in it or starts modules
 #: without it, and the long lives of machines, in which Ansible does what it does in the scenarios that run on each.
 ONCE = (
-    "tests/browser", "tests/crash", "tests/lives", "tests/machinery", "tests/torture", "tests/unit/lab", "tests/unit/workshop",
+    "tests/artefact", "tests/awx", "tests/browser", "tests/crash", "tests/lives", "tests/machinery", "tests/torture", "tests/unit/lab",
+    "tests/unit/workshop", "tests/laws/test_law_03_by_the_nodes_log.py", "tests/unit/_controller/test_fleet_in_kubernetes.py",
     "tests/unit/_operations/test_converge_against_lab.py", "tests/unit/_machineconfig/test_mutations.py", "tests/scenarios/test_runner.py",
     *(f"tests/scenarios/test_{name}*.py" for name in (
-        "adopt", "awx_jobs_cut_off", "create_cluster", "drain", "identity_and_trust", "kubernetes_store", "reclaim", "reconcile_", "rendered_life", "sent_once",
-        "store_copy", "store_in_trouble", "add_machine")),
+        "add_machine", "adopt", "awx_jobs", "create_cluster", "drain", "identity_and_trust", "kubernetes_store", "moved_nodes", "reclaim", "reconcile_",
+        "rendered_life", "sent_once", "store_copy", "store_in_trouble")),
 )
 
 
