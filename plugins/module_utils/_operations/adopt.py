@@ -97,6 +97,8 @@ async def _act(request: Request, ports: Ports, store: Store, found: Adoption, gr
         writer = network.writer(ports, request.timing, stack)
         for step in granted.steps:
             if isinstance(step, ReleaseMachine):
+                if not released:
+                    _bootstrapped(store, found, ports)  # nobody is let go into a cluster that looks as if it never began
                 if held_plane and any(wait.target for wait in step.waits_for):
                     released.append(Released(step.target.name, None, f"It waits for {held_plane}, a control plane that is still held."))
                     continue

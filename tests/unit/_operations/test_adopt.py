@@ -226,6 +226,8 @@ def test_a_pending_record_keeps_its_name_and_a_cluster_that_was_recorded_counts_
     store.create(pending)
     here.run()
     assert here.store().get(CLUSTER, w.CLUSTER).status["bootstrappedAt"]
+    written = [what.split()[1] for what in here.trace if what.startswith("patch_status") and what.endswith("done")]
+    assert written.count(w.CLUSTER) == 1 and written.index(w.CLUSTER) == 3, "it is told when all are held, before anybody is let go"
     assert here.ready("found-by-discovery") == ("True", "Converged") and here.store().get(MACHINE, WORKER) is None
 
 
