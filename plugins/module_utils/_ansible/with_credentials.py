@@ -43,20 +43,22 @@ class _Fixed:
 
 
 class _FromBundle:
-    """Issues one certificate a bundle and keeps it for the run, in memory."""
+    """Issues one certificate a bundle and keeps it in memory for half of its lifetime: a loop in the cluster runs for a week."""
 
     def __init__(self, setting: Setting, store: Store) -> None:
         self._setting = setting
         self._store = store
-        self._issued: dict[str, Credentials] = {}
+        self._issued: dict[str, tuple[Credentials, float]] = {}
 
     def __call__(self, cluster: str, bundle: str) -> Credentials:
-        from .._node.issue import credentials_from_bundle
+        from .._node.issue import LIFETIME, credentials_from_bundle
 
         if not bundle:
             raise TalosError("SecretsUnavailable", f"The cluster {cluster or 'of this machine'} names no secrets bundle.",
                              "Set spec.secretsRef.name, or give talosconfig.")
-        if bundle not in self._issued:
-            text = self._store.bundle(bundle)
-            self._issued[bundle] = credentials_from_bundle(text, now=self._setting.clock.now(), source=f"bundle {bundle}")
-        return self._issued[bundle]
+        now = self._setting.clock.now()
+        found, at = self._issued.get(bundle, (None, now))
+        if found is None or abs(now - at) >= LIFETIME / 2:  # also after a clock that was wrong was set back
+            found = credentials_from_bundle(self._store.bundle(bundle), now=now, source=f"bundle {bundle}")
+            self._issued[bundle] = found, now
+        return found
