@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Iterator
 from typing import Any
 
 from .._model.errors import CheckModeWrite, TalosError
@@ -18,6 +18,7 @@ from .bridge import Bridge, grpc
 from .calls import Call
 from .failures import failed
 from .messages import Method, method
+from .silence import Silence
 from .writes import Writes
 
 try:
@@ -100,14 +101,12 @@ class Caller:
         deadline, silence, loop = float(getattr(self._timing, call.deadline)), self._timing.call, asyncio.get_running_loop()
         stream = self._bridge.channel.unary_stream(kind.path)(request.SerializeToString(), timeout=deadline)
         begun = loop.time()
-        quiet = loop.call_later(silence, stream.cancel)
+        quiet = Silence(loop, silence, stream.cancel)
         try:
             while True:
-                waiting = loop.time()
-                if quiet.when() - waiting < silence / 2:
-                    quiet.cancel()
-                    quiet = loop.call_later(silence, stream.cancel)
+                quiet.wait()
                 answer = await stream.read()
+                quiet.heard()
                 if answer is grpc.aio.EOF:
                     break
                 upstream.taken()
@@ -124,7 +123,7 @@ class Caller:
         except (DecodeError, ValueError) as error:
             raise failed("AnswerInvalid", upstream.node, detail=str(error), rpc=call.rpc) from None
         finally:
-            quiet.cancel()
+            quiet.end()
             stream.cancel()
 
     async def _exchange(self, kind: Method, request: Any, parts: Iterable[Any], deadline: float, metadata: tuple[tuple[str, str], ...]) -> list[bytes]:
@@ -134,8 +133,13 @@ class Caller:
         if kind.kind == "unary":
             return [await channel.unary_unary(kind.path)(message, timeout=deadline, metadata=metadata)]
         if kind.kind == "client-stream":
-            serialized = (part.SerializeToString() for part in parts)
-            return [await channel.stream_unary(kind.path)(serialized, timeout=deadline, metadata=metadata)]
+            giving = _Giving(parts)
+            try:
+                return [await channel.stream_unary(kind.path)(giving.serialized(), timeout=deadline, metadata=metadata)]
+            except asyncio.CancelledError:
+                if giving.error is None or _told_to_stop():
+                    raise
+                raise giving.error from None
         answers: list[bytes] = []
         room = self._answer_limit
         stream = channel.unary_stream(kind.path)(message, timeout=deadline, metadata=metadata)
@@ -168,6 +172,22 @@ class Caller:
         reason = why.reason if why is not None and why.reason != "NotTls" else "ConnectionLost"
         told = clean.text(f"{details} {why.detail if why is not None else ''}", 4096)
         return failed(reason, self._bridge.upstream.node, detail=told, rpc=call.rpc, code=code)
+
+
+class _Giving:
+    """The messages of a client stream. What is raised where they come from would be swallowed by grpcio, which then only cancels the call."""
+
+    def __init__(self, parts: Iterable[Any]) -> None:
+        self._parts = parts
+        self.error: Exception | None = None
+
+    def serialized(self) -> Iterator[bytes]:
+        try:
+            for part in self._parts:
+                yield part.SerializeToString()
+        except Exception as error:
+            self.error = error
+            raise
 
 
 def _told_to_stop() -> bool:

@@ -31,7 +31,8 @@ class Refusal(Exception):
 
 
 class FakeNode:
-    """`answers` maps a path to a function from the request to one message, or a list of them for a stream; raise Refusal for a status.
+    """`answers` maps a path to a function from the request (a list of them for an upload) to one message, or a list of
+    them for a stream; raise Refusal for a status.
 
     `calls` lists the paths that arrived, `connections` counts TLS handshakes that were completed, `bytes_in` what was
     decrypted. `raw(reader, writer)` speaks in the place of gRPC, whatever it says.
@@ -170,8 +171,13 @@ class _Handler(grpc.GenericRpcHandler):
             for message in await self.answer(path, kind, request, context):
                 yield message
 
+        async def uploaded(requests, context):
+            return (await self.answer(path, kind, [kind.request.FromString(request) async for request in requests], context))[0]
+
         if kind.kind == "server-stream":
             return grpc.unary_stream_rpc_method_handler(stream)
+        if kind.kind == "client-stream":
+            return grpc.stream_unary_rpc_method_handler(uploaded)
         return grpc.unary_unary_rpc_method_handler(unary)
 
     async def answer(self, path, kind, request, context):
@@ -180,7 +186,7 @@ class _Handler(grpc.GenericRpcHandler):
         if answer is None:
             await context.abort(grpc.StatusCode.UNIMPLEMENTED, "not in this test")
         try:
-            given = answer(kind.request.FromString(request))
+            given = answer(request if isinstance(request, list) else kind.request.FromString(request))
             if asyncio.iscoroutine(given):
                 given = await given
         except Refusal as refusal:

@@ -30,6 +30,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._node.nodes import Tal
 LAB = (DialRules(allow_loopback=True),)
 SERVICES = "/machine.MachineService/ServiceList"
 SNAPSHOT = "/machine.MachineService/EtcdSnapshot"
+RECOVER = "/machine.MachineService/EtcdRecover"
 APPLY = "/machine.MachineService/ApplyConfiguration"
 BOOTSTRAP = "/machine.MachineService/Bootstrap"
 
@@ -412,6 +413,30 @@ def test_a_snapshot_is_larger_than_all_that_a_connection_may_receive(maintenance
         async with FakeNode(*maintenance_leaf, answers) as node, nodes().maintenance(there(node)) as session:
             assert b"".join([piece async for piece in session.etcd_snapshot()]) == b"".join(pieces)
     asyncio.run(run())
+
+
+def test_an_upload_whose_source_fails_says_why(os_ca, node_leaf):
+    whole = []
+
+    def pieces(failing):
+        yield b"a" * 1024
+        if failing:
+            raise TalosError("ArchiveUnreachable", "The bucket does not answer.", "Wait.")
+        yield b"b"
+
+    def recover(sent):
+        whole.append(b"".join(part.bytes for part in sent))
+        return messages.message_class("machine.EtcdRecoverResponse")()
+
+    async def run():
+        async with FakeNode(*node_leaf, {RECOVER: recover}, client_ca=pem(os_ca.certificate)) as node:
+            async with nodes().authenticated(there(node), admin(os_ca)) as session:
+                with pytest.raises(TalosError) as raised:
+                    await session.etcd_recover(pieces(True))
+                assert raised.value.reason == "ArchiveUnreachable"
+                await session.etcd_recover(pieces(False))
+    asyncio.run(run())
+    assert whole[-1] == b"a" * 1024 + b"b"
 
 
 def test_absent_and_unknown_are_kept_apart(maintenance_leaf):
