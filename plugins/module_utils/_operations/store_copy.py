@@ -18,7 +18,7 @@ from .._model.approval import approval_state
 from .._model.errors import TalosError
 from .._model.outcome import Outcome, refused_by
 from .._model.ports import Gate, LeaseView, Ports
-from .._model.records import BACKUP, CLUSTER, CONFIG_PATCH, MACHINE, RECLAIM, Json, Record, dig, leader_lock, text_at
+from .._model.records import BACKUP, CLUSTER, CONFIG_PATCH, MACHINE, RECLAIM, Json, Record, leader_lock, text_at
 from .._model.store_place import MovableStore, StorePlace
 from .._model.timing import Timing
 from .lease import held
@@ -27,6 +27,8 @@ from .lease import held
 ORDER = (CLUSTER, CONFIG_PATCH, MACHINE, RECLAIM, BACKUP)
 #: How the locks of records are called: a run may hold one of these.
 LOCKS = {CLUSTER: "", BACKUP: "backup.", RECLAIM: "reclaim."}
+#: What of a kind's spec names something that lies among the secrets: a bundle, the keys of a bucket, a talosconfig.
+SECRETS = {CLUSTER: ("secretsRef",), BACKUP: ("destination", "s3", "credentialsRef"), RECLAIM: ("talosconfigRef",)}
 #: How often what changed while it was copied is copied again.
 _ROUNDS = 5
 
@@ -176,6 +178,6 @@ def _status(record: Record, uid: str) -> dict[str, Json]:
 
 
 def _bundles(source: MovableStore) -> tuple[str, ...]:
-    """The bundles that the clusters name and that are there."""
-    named = {text_at(record.spec, "secretsRef", "name") for record in source.list(CLUSTER).records if dig(record.spec, "secretsRef", "name")}
+    """The bundles, and the credentials beside them, that records name and that are there."""
+    named = {text_at(record.spec, *path, "name") for kind, path in SECRETS.items() for record in source.list(kind).records} - {""}
     return tuple(sorted(name for name in named if source.bundle_form(name) != "absent"))

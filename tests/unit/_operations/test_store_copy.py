@@ -128,6 +128,17 @@ def test_no_move_while_somebody_holds_a_lock(folder, tmp_path, lock):
     assert snapshot(folder.layout.tree) == before and len(live(folder, target)) == 2 and target.list(MACHINE).records == ()
 
 
+def test_what_records_name_among_the_secrets_comes_along(folder, tmp_path):
+    folder.create(Record(BACKUP, "far", {"clusterRef": "prod", "destination": {"s3": {"bucket": "b", "credentialsRef": {"name": "bucket-keys"}}}, "keep": 3}))
+    folder.create(Record(RECLAIM, "s", {"address": "192.0.2.8", "clusterRef": "prod", "confirmUUID": "4c4c4544-0042-3010-8047-000000000002",
+                                        "notAfter": "2027-12-01T00:00:00Z", "talosconfigRef": {"name": "old-cluster"}}))
+    folder.write_bundle("bucket-keys", b"accessKeyId: a")
+    folder.write_bundle("old-cluster", b"context: old")
+    target = made(tmp_path / "b")
+    assert move(folder, target).executed
+    assert target.bundle("bucket-keys") == b"accessKeyId: a" and target.bundle("old-cluster") == b"context: old"
+
+
 def test_a_check_run_writes_nothing(folder, kube):
     before = snapshot(folder.layout.tree)
     checked = move(folder, kube, check=True)
