@@ -69,9 +69,10 @@ class _Lead:
         """Renew until that fails for good, and say how."""
         while True:
             await self._ports.clock.sleep(min(self._timing.lock_renewal, self._timing.lock_duration / 3))
+            asked = self._ports.clock.monotonic()
             try:
                 self.lease.renew()
-                self._renewed = self._ports.clock.monotonic()
+                self._renewed = asked  # whoever stands by may have seen it well before the answer was here
             except TalosError as error:
                 if error.reason == "LockHeld" or self._is_over:
                     return error

@@ -163,6 +163,33 @@ def test_a_store_out_of_reach_for_longer_than_the_lease_ends_the_lead(world: Wor
     assert world.clock.ticks - began < 2 * REQUEST.timing.lock_duration
 
 
+def test_an_answer_that_comes_late_makes_the_lead_no_longer(world: World) -> None:
+    ports = world.ports("a")
+    leases: Any = ports.store.leases  # type: ignore[union-attr]
+    renew, duration = leases.renew, REQUEST.timing.lock_duration
+    renewed: list[object] = []
+
+    def slow(view: object) -> object:
+        found = renew(view)
+        world.clock.move(duration - 1.0)
+        renewed.append(found)
+        return found
+
+    async def work(leading: Ports) -> Outcome:
+        while not renewed:
+            await asyncio.sleep(0)
+        assert leading.store is not None
+        leading.store.write_bundle("before", b"keys")
+        world.clock.move(1.0)
+        with pytest.raises(TalosError) as caught:
+            leading.store.write_bundle("after", b"keys")
+        assert caught.value.reason == "LockHeld"
+        return Outcome()
+
+    leases.renew = slow
+    asyncio.run(led(REQUEST, ports, work))
+
+
 def test_each_line_touches_the_file_of_who_is_well(world: World, tmp_path: Path) -> None:
     path = tmp_path / "run" / "alive"
     ports = showing_life(world.ports("a"), str(path))
