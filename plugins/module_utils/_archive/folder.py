@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import fcntl
 import os
 import threading
@@ -21,6 +22,8 @@ from . import problem
 #: Ends the name of a file that is being written. Its writer holds a lock on it, so that what nobody writes any more is known.
 PART = ".ichor-part"
 _PIECE = 1 << 18
+#: What a file system says that has no hard links.
+_NO_LINKS = frozenset((errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK))
 
 
 class FolderArchive:
@@ -94,7 +97,7 @@ class FileWriting:
                 if self._over:
                     return
                 os.fsync(self._descriptor)
-                os.link(self._part, self._target)  # never over another file
+                _put(self._part, self._target)
                 self._end()
             _sync(self._folder)
         except OSError as error:
@@ -108,7 +111,20 @@ class FileWriting:
         if not self._over:
             self._over = True
             os.close(self._descriptor)
-            os.unlink(self._part)
+            self._part.unlink(missing_ok=True)
+
+
+def _put(part: Path, target: Path) -> None:
+    """Give the whole file its name, never over another file. Raises OSError."""
+    try:
+        os.link(part, target)
+    except OSError as error:
+        if error.errno not in _NO_LINKS:
+            raise
+        # A share of a NAS has no hard links; names hold the second and the record, which has one writer at a time.
+        if os.path.lexists(target):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(target)) from None
+        os.rename(part, target)
 
 
 def _sync(folder: Path) -> None:

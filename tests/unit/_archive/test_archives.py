@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 import tracemalloc
@@ -86,7 +87,13 @@ def test_what_is_given_up_leaves_nothing(archive: Archive, pieces: int) -> None:
     assert caught.value.reason == "SnapshotNotFound"
 
 
-def test_files_are_for_their_owner_alone_and_never_written_over(tmp_path: Path) -> None:
+@pytest.mark.parametrize("refusal", [None, errno.EPERM, errno.EOPNOTSUPP], ids=["links", "vfat", "SMB"])
+def test_files_are_for_their_owner_alone_and_never_written_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refusal: int | None) -> None:
+    def no_links(*dummy: object) -> None:
+        raise OSError(refusal, "no hard links here")
+
+    if refusal is not None:
+        monkeypatch.setattr(os, "link", no_links)
     archive = FolderArchive(str(tmp_path))
     put(archive, NAME, b"first")
     assert stat.S_IMODE((tmp_path / NAME).stat().st_mode) == 0o600
