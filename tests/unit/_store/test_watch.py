@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 import uuid
 
@@ -125,6 +126,24 @@ def test_without_a_watch_records_are_listed(store, direct, proxy):
     for number in range(1, 4):
         direct.create(machine(number))
         assert f"m{number}" in names(store)
+
+
+def test_a_login_that_fails_once_ends_no_watch_for_good(store, direct, proxy):
+    assert names(store) == []
+    until(lambda: proxy.watches, "the watch")
+    authorize, failed = store._api._authorize, []
+
+    def fails_for_the_watch():
+        if threading.current_thread().name.startswith("watch") and not failed:
+            failed.append(True)
+            raise RuntimeError("the plugin gives no token")
+        return authorize()
+
+    store._api._authorize = fails_for_the_watch
+    proxy.drop_watches()
+    until(lambda: failed and proxy.count(WATCHES) >= 2, "the watch after the failed login")
+    direct.create(machine(1))
+    until(lambda: names(store) == ["m1"], "the record after that")
 
 
 @pytest.mark.parametrize("fault", [(429, "TooManyRequests", {"Retry-After": "1"}), (500, "InternalError", {}), (503, "ServiceUnavailable", {}), None])

@@ -13,8 +13,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from ..._kube.api import Api, ApiRefused, ApiSilent
-from ..._model.errors import TalosError
+from ..._kube.api import Api, ApiRefused
 from ..._model.records import JsonMap, Listing, text_at
 from .listing import Entry, entry_of, listing_of, read_all
 from .objects import path_of
@@ -83,7 +82,7 @@ class Watched:
                     self._forget()
                     return
                 wait, pause = max(pause, refused.retry_after), min(pause * 2, _PAUSES[1])
-            except (ApiSilent, TalosError):
+            except Exception:  # a login plugin raises whatever it does; a thread that ended by it would let each look wait for a watch in vain
                 wait, pause = pause, min(pause * 2, _PAUSES[1])
             with self._turn:
                 self._standing = False
