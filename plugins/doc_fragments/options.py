@@ -77,8 +77,9 @@ options:
 options:
   kubeconfig:
     description:
-      - A kubeconfig for the Kubernetes of the managed cluster, which is asked where its Nodes are and is drained. It may be vaulted.
-      - The context is taken whose cluster has the name of the TalosCluster record; the current one where there are several of them.
+      - A kubeconfig for the Kubernetes of the managed cluster, whose Nodes are read, and drained before a machine goes. It may be vaulted.
+      - The context is taken whose cluster has the name of the TalosCluster record; the current one where there are several of them. A file
+        without such a context is refused.
       - If not set, E(ICHOR_KUBECONFIG) is used. Without any, an administrator's certificate is issued in memory from the secrets
         bundle, for the endpoint of the cluster's record.
     type: path

@@ -17,7 +17,8 @@ description:
     registered addresses of a cluster are probed every five minutes, and what waits there in maintenance mode becomes a pending machine.
   - The first look at all machines gives the whole plan, which is shown before anything is done. Steps that disturb a cluster go one
     machine after the other. What only a later look calls for is a new plan, and is shown when it arises.
-  - A TalosEtcdBackup is taken when its schedule calls for it, once for each due time however many controllers run.
+  - A TalosEtcdBackup is taken when its schedule calls for it, once for each due time however many controllers run, and a MachineReclaim is
+    carried out once. That is done only where whole clusters are reconciled.
   - Specs are never written, and etcd is never bootstrapped; that is M(ichor.talos.talos_bootstrap), which a person names.
   - A machine that is held, out of reach or in trouble is listed and stops no other one. In check mode there is one look at all machines, the
     whole plan, and nothing is written.

@@ -243,6 +243,8 @@ def test_stopped_by_a_signal_in_the_middle_and_run_again(place: Place) -> None:
         assert ended.result["interrupted"] and ended.result["reason"] == "Interrupted" and not ended.late, f"{ended.output} {ended.errors}"
         assert not list((place.store / ".state" / "leases").glob("*.json"))
         place.lab.hold(node=host, phase="reset", held=False)
+        # While it reboots nobody can be asked; the next run says so and is for later.
+        place.lab.wait(node=host, stage="maintenance", seconds=60)
         place.reclaim(victims, host)
         assert writes(place.lab, mark) == {RESET: 1}
         place.waits(victims, host)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +22,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.patch i
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.documents import load
 from ansible_collections.ichor.talos.plugins.module_utils._model.dialling import DialRules
 from ansible_collections.ichor.talos.plugins.module_utils._model.endpoint import Endpoint
+from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._node.issue import credentials_from_bundle
 from ansible_collections.ichor.talos.plugins.module_utils._node.nodes import TalosNodes
 from tests.lab.control import Lab
@@ -104,9 +106,18 @@ class Running:
 
 
 async def _bootstrap(address: str) -> None:
+    """A node that boots takes it a moment later."""
+    end = time.monotonic() + 60
     nodes = TalosNodes(rules=(DialRules(allow_loopback=True),))
     try:
         async with nodes.authenticated(Endpoint(address, 50000), credentials_from_bundle(SECRETS, now=SystemClock().now())) as session:
-            await session.bootstrap()
+            while True:
+                try:
+                    await session.bootstrap()
+                    return
+                except TalosError as error:
+                    if error.reason != "BootstrapNotAvailable" or time.monotonic() > end:
+                        raise
+                await asyncio.sleep(0.05)
     finally:
         await nodes.close()

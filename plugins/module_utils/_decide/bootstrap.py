@@ -186,7 +186,7 @@ GATES: tuple[Gate, ...] = (
          "Another machine answers at the address of {which}.", "Edit spec.endpoint.", asked=True),
     Gate("9/bootstrap-has-member", lambda seen: _asked(seen, _started), "AlreadyBootstrapped",
          "The etcd of {which} runs, or has data, so the cluster is bootstrapped already.",
-         "Find out what bootstrapped it (talosctl etcd members). A running cluster cannot be taken over yet.", asked=True),
+         "Find out what bootstrapped it (talosctl etcd members). A cluster that runs is adopted instead (talos_adopt).", asked=True),
     Gate("9/bootstrap-installing", lambda seen: _asked(seen, lambda machine, answer: isinstance(answer, Present)
          and answer.value.stage.unattended_install not in ("", "installed")), "BootstrapNotAvailable",
          "{which} has not finished its install.", "Wait until it is up (talos_stage).", asked=True, passing=True),

@@ -116,7 +116,7 @@ ETCD_GATES: tuple[Gate, ...] = (
     Gate("12/member-twice", lambda seen, now: len(_left(seen).own) > 1,
          lambda seen, now: refuse(seen, "12/member-twice", "ReprovisionBlocked",
                                   f"Several etcd members have the machine's name and address: {_listed(_left(seen).own)}.",
-                                  "Remove those that are gone, with talosctl etcd remove-member."),
+                                  "Remove those that are gone, by their ids, with etcd_member."),
          applies=_asks),
     Gate("12/member-answers", lambda seen, now: (member := stale(seen)) is not None and member.id in _view(seen).healthy,
          lambda seen, now: refuse(seen, "12/member-answers", "ReprovisionBlocked",
