@@ -69,7 +69,7 @@ class Cluster:
             self.names[host] = f"prod-{HEADS[number - 1]}"
         addresses = [f"{self.network}.{number}" for number in range(1, len(hosts) + 1)]
         self.plain("talos_cluster", name="prod", endpoint=self.endpoint, talos_version="v1.13.9", kubernetes_version="v1.35.0", bundle="prod",
-                    control_planes=self.planes, discovery={"addresses": addresses})
+                   control_planes=self.planes, discovery={"addresses": addresses})
         self.plain("talos_secrets", cluster="prod", **({"bundle_file": self.bundle_file} if self.bundle_file else {}))
         for host in hosts:
             self.lab.wait(node=host, stage="maintenance")

@@ -16,6 +16,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._controller.request im
 from ansible_collections.ichor.talos.plugins.module_utils._controller.run import run
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._model.outcome import Outcome
+from ansible_collections.ichor.talos.plugins.module_utils._model.records import Listing, Record
 from ansible_collections.ichor.talos.tests.unit._operations import world as w
 from tests.unit._controller.fleet import Fleet
 
@@ -73,6 +74,35 @@ def is_write(what: str) -> bool:
     return what.startswith(("status ", "event ", "lease ", "renew ")) and not what.startswith("status written ")
 
 
+def _restarting(number: int) -> tuple[Fleet, dict[str, float]]:
+    """A fleet whose store is out of reach for a minute from that write on, and when that began."""
+    fleet, away = two(), {"from": float("inf")}
+    inner_get, inner_list = fleet.store.get, fleet.store.list
+
+    def asked() -> None:
+        if 0 <= fleet.clock.monotonic() - away["from"] < 60:
+            raise TalosError("StoreUnreachable", "The API server does not answer.", "See to it.")
+
+    def restarts(at: int, what: str) -> None:
+        lives(fleet)
+        if is_write(what):
+            if sum(map(is_write, fleet.trace)) == number:
+                away["from"] = fleet.clock.monotonic()
+            asked()
+
+    def get(kind: str, name: str) -> Record | None:
+        asked()
+        return inner_get(kind, name)
+
+    def listing(kind: str) -> Listing:
+        asked()
+        return inner_list(kind)
+
+    fleet.store.get, fleet.store.list = get, listing  # type: ignore[method-assign]
+    fleet.hook = restarts
+    return fleet, away
+
+
 def test_a_store_that_is_out_of_reach_for_a_minute_ends_no_run(record_property: Callable[[str, object], None]) -> None:
     """An API server is restarted at every write of the run in turn: nothing can be read or written meanwhile, and the run goes on by itself."""
     whole = two()
@@ -80,23 +110,7 @@ def test_a_store_that_is_out_of_reach_for_a_minute_ends_no_run(record_property: 
     whole.reconcile(until_settled=True, max_runtime=900.0)
     writes = sum(map(is_write, whole.trace))
     for number in range(1, writes + 1):
-        fleet, away = two(), {"from": float("inf")}
-
-        def asked(fleet: Fleet = fleet, away: dict[str, float] = away) -> None:
-            if 0 <= fleet.clock.monotonic() - away["from"] < 60:
-                raise TalosError("StoreUnreachable", "The API server does not answer.", "See to it.")
-
-        def restarts(at: int, what: str, fleet: Fleet = fleet, away: dict[str, float] = away, number: int = number) -> None:
-            lives(fleet)
-            if is_write(what):
-                if sum(map(is_write, fleet.trace)) == number:
-                    away["from"] = fleet.clock.monotonic()
-                asked(fleet, away)
-
-        get, listing = fleet.store.get, fleet.store.list
-        fleet.store.get = lambda kind, name, get=get, asked=asked: (asked(), get(kind, name))[1]  # type: ignore[method-assign]
-        fleet.store.list = lambda kind, listing=listing, asked=asked: (asked(), listing(kind))[1]  # type: ignore[method-assign]
-        fleet.hook = restarts
+        fleet, away = _restarting(number)
         outcome = fleet.reconcile(until_settled=True, max_runtime=3000.0)
         assert away["from"] < float("inf") and sorted(fleet.accepted) == ["cp-2", "w-3"], (number, fleet.trace[-20:])
         assert {row.name for row in outcome.machines if row.ready} == {"cp-1", "cp-2", "w-3"}, (number, outcome.machines)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -74,7 +75,8 @@ def test_what_waits_for_the_next_boot_at_the_release_holds(tmp_path: Path) -> No
 
 
 def _patch(name: str, cluster: str, **more: object) -> Record:
-    return Record(CONFIG_PATCH, name, {"clusterRef": cluster, "layer": "cluster", "documents": [{"machine": {"sysctls": {"a.b": "1"}}}], **more})  # type: ignore[dict-item]
+    spec: dict[str, Any] = {"clusterRef": cluster, "layer": "cluster", "documents": [{"machine": {"sysctls": {"a.b": "1"}}}], **more}
+    return Record(CONFIG_PATCH, name, spec)
 
 
 @pytest.mark.parametrize("record", [
