@@ -71,7 +71,7 @@ async def look(around: Surroundings, name: str, effects: Effects) -> Looked:
         refusal = Refusal(view.target, error.reason, error.message, error.hint, "9/look")
         effects.refused(machine, refusal)
         return Looked(_failed(around, machine, refusal), _nothing, control_plane)
-    return replace(looked, round=_disrupted(around, looked.round), control_plane=control_plane,
+    return replace(looked, round=_confirmed(around, machine, phase, _disrupted(around, looked.round)), control_plane=control_plane,
                    joining=phase == FOLLOW and not looked.round.row.ready)
 
 
@@ -88,6 +88,13 @@ def _disrupted(around: Surroundings, found: Round) -> Round:
     """While its own disruption stands open a machine that answers is not settled, and is looked at again soon (section 13)."""
     disruption = disruption_of(need_store(around.ports).get(CLUSTER, found.cluster) if found.cluster else None)
     if disruption is None or disruption.machine != found.name or found.silent or around.ports.check:
+        return found
+    return replace(found, settled=False, requeue_after=min(found.requeue_after, around.timing.follow))
+
+
+def _confirmed(around: Surroundings, machine: Record, phase: str, found: Round) -> Round:
+    """A left-over `sending` becomes a stored configuration when its machine answers (section 9, 10), which the next look follows until it has joined."""
+    if phase != CONVERGED or "sending" not in machine.status or found.silent or around.ports.check:
         return found
     return replace(found, settled=False, requeue_after=min(found.requeue_after, around.timing.follow))
 
