@@ -55,6 +55,7 @@ TRIES: dict[str, Try] = {
     "secretsRef.name": Try(foreign=True), "network.podSubnets": Try({"network": {"podSubnets": ["10.1.0.0/16"]}}),
     "network.serviceSubnets": Try({"network": {"serviceSubnets": ["10.2.0.0/16"]}}), "network.dnsDomain": Try({"network": {"dnsDomain": "k8s.lan"}}),
     "cni.preset: unmanaged": Try({"cni": {"preset": "unmanaged"}}), "cni.preset: none": Try({"cni": {"preset": "none"}}),
+    "cni.preset: managed": Try({"cni": {"preset": "managed"}}),
     "registries.mirrors": Try({"registries": {"mirrors": {"docker.io": {"endpoints": ["https://m.lan"], "overridePath": True}}}}),
     "certSANs": Try({"certSANs": ["k8s.lan"]}), "install": Try({"install": {"disk": "/dev/sdb"}}, {"install": {}}),
     "secureBoot": Try({"secureBoot": "Required"}),
