@@ -9,7 +9,6 @@ import asyncio
 import base64
 import json
 import os
-import ssl
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -32,11 +31,7 @@ BOUND = 100.0
 
 
 def _client(lab: Lab) -> EtcdClient:
-    pki = Path(lab.etcd(node="cp-1")["pki"])
-    context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    context.load_cert_chain(pki / "admin.crt", pki / "admin.key")
-    return EtcdClient(f"{NETWORK}.1", context)
+    return EtcdClient.of_admin(f"{NETWORK}.1", Path(lab.etcd(node="cp-1")["pki"]))
 
 
 async def _fill(client: EtcdClient) -> None:

@@ -12,9 +12,11 @@ import json
 import ssl
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 from tests.lab.etcd import EtcdError
+from tests.lab.etcd_pki import admin_context
 
 CLIENT_PORT = 2379
 #: What one line of a snapshot's stream may hold, in bytes.
@@ -31,6 +33,11 @@ class EtcdClient:
     def __init__(self, address: str, context: ssl.SSLContext) -> None:
         self._address = address
         self._context = context
+
+    @classmethod
+    def of_admin(cls, address: str, pki: Path) -> EtcdClient:
+        """With the certificates that a lab node keeps for its etcd."""
+        return cls(address, admin_context(pki))
 
     async def call(self, path: str, body: Mapping[str, Any] | None = None, seconds: float = 10.0, with_leader: bool = False) -> dict[str, Any]:
         """The answer; EtcdError with etcd's text, EtcdUnreachable, or TimeoutError."""

@@ -32,6 +32,11 @@ def write(folder: Path, authority: Authority, now: float, name: str, addresses: 
     _pair(folder, "server", authority, now, name, names, addresses)
     _pair(folder, "peer", authority, now, name, names, addresses)
     _pair(folder, "admin", authority, now, "talos", [], [])
+    return admin_context(folder)
+
+
+def admin_context(folder: Path) -> ssl.SSLContext:
+    """The TLS context of an administrator, from the files that `write` left in a folder."""
     context = ssl.create_default_context(cafile=str(folder / "ca.crt"))
     # A CA made with the least that Go asks for lacks extensions that newer Pythons want to see.
     context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", 0)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
-import ssl
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -42,11 +41,8 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 def asked(cluster: Cluster, path: str, body: dict[str, str]) -> dict[str, Any]:
     """An answer of the etcd of the control plane itself."""
-    pki = Path(cluster.lab.etcd(node="cp-1")["pki"])
-    context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
-    context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-    context.load_cert_chain(pki / "admin.crt", pki / "admin.key")
-    return dict(asyncio.run(EtcdClient(f"{NETWORK}.1", context).call(path, body, seconds=60)))
+    client = EtcdClient.of_admin(f"{NETWORK}.1", Path(cluster.lab.etcd(node="cp-1")["pki"]))
+    return dict(asyncio.run(client.call(path, body, seconds=60)))
 
 
 def stored(cluster: Cluster) -> tuple[str, dict[str, str]]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import contextlib
-import ssl
 import subprocess
 import time
 from collections.abc import Iterator
@@ -75,11 +74,7 @@ class SavedCluster(LabCluster):
                 await asyncio.sleep(0.05)
 
     def client(self, name: str) -> EtcdClient:
-        pki = Path(self.lab.etcd(node=self.places[name].node)["pki"])
-        context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
-        context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", 0)
-        context.load_cert_chain(pki / "admin.crt", pki / "admin.key")
-        return EtcdClient(self.places[name].endpoint.host, context)
+        return EtcdClient.of_admin(self.places[name].endpoint.host, Path(self.lab.etcd(node=self.places[name].node)["pki"]))
 
     async def put(self, name: str, key: bytes, value: bytes) -> None:
         await self.client(name).call("kv/put", {"key": base64.b64encode(key).decode(), "value": base64.b64encode(value).decode()})

@@ -10,7 +10,6 @@ import asyncio
 import base64
 import os
 import signal
-import ssl
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -39,11 +38,7 @@ def members(lab: Lab) -> Members:
 
 def client(members: Members, name: str) -> EtcdClient:
     """A client with the node's own administrator's certificate."""
-    pki = Path(members.nodes.lab.etcd(node=members.nodes.key(name))["pki"])
-    context = ssl.create_default_context(cafile=str(pki / "ca.crt"))
-    context.verify_flags &= ~getattr(ssl, "VERIFY_X509_STRICT", 0)
-    context.load_cert_chain(pki / "admin.crt", pki / "admin.key")
-    return EtcdClient(members.nodes.addresses[name], context)
+    return EtcdClient.of_admin(members.nodes.addresses[name], Path(members.nodes.lab.etcd(node=members.nodes.key(name))["pki"]))
 
 
 def keys(members: Members, name: str) -> tuple[str, dict[bytes, bytes]]:
