@@ -94,7 +94,8 @@ def sent_control_planes(seen: Bootstrapping) -> tuple[Record, ...]:
 
 @dataclass(frozen=True)
 class Gate:
-    """One row. `which` names what the words speak of ('' when the row does not hold); `asked` rows look at the answers."""
+    """One row. `which` names what the words speak of ('' when the row does not hold); `asked` rows look at the answers.
+    `before_the_step`: once it has passed the bootstrap follows, rather than being found done."""
 
     id: str
     which: Callable[[Bootstrapping], str]
@@ -103,6 +104,7 @@ class Gate:
     hint: str
     asked: bool = False
     passing: bool = False
+    before_the_step: bool = True
 
 
 def _names(seen: Bootstrapping, wanted: Callable[[Record], bool]) -> str:
@@ -120,6 +122,15 @@ def _own(seen: Bootstrapping, wrong: Callable[[Record], bool]) -> str:
 
 def _begun_on(seen: Bootstrapping) -> str:
     return text_at(seen.cluster.status, "bootstrapping", "machine") if seen.cluster is not None else ""
+
+
+def _is_begun(seen: Bootstrapping) -> bool:
+    return _begun_on(seen) == seen.target.name
+
+
+def _under_way(seen: Bootstrapping) -> str:
+    begun = _is_begun(seen) and seen.machine is not None and _started(seen.machine, seen.answer(seen.target.name))
+    return seen.target.name if begun else ""
 
 
 def _asked(seen: Bootstrapping, wrong: Callable[[Record, Observed[Answer]], bool]) -> str:
@@ -184,6 +195,9 @@ GATES: tuple[Gate, ...] = (
          asked=True, passing=True),
     Gate("9/bootstrap-other-node", lambda seen: _asked(seen, _other_node), "EndpointIdentityMismatch",
          "Another machine answers at the address of {which}.", "Edit spec.endpoint.", asked=True),
+    Gate("9/bootstrap-under-way", _under_way, "BootstrapInProgress",
+         "An earlier bootstrap of {which} has started its etcd, which is no member with a leader yet.", "Wait until it is (talos_stage).",
+         asked=True, passing=True, before_the_step=False),
     Gate("9/bootstrap-has-member", lambda seen: _asked(seen, _started), "AlreadyBootstrapped",
          "The etcd of {which} runs, or has data, so the cluster is bootstrapped already.",
          "Find out what bootstrapped it (talosctl etcd members). A cluster that runs is adopted instead (talos_adopt).", asked=True),
@@ -204,7 +218,8 @@ ETCD_LOST_HINT = ("Restore it on one control plane from a backup: ichor.talos.et
 
 def decide_bootstrap(seen: Bootstrapping, gates: tuple[Gate, ...] = GATES) -> Verdict:
     """What the observation calls for. A bootstrapped cluster is done before anything else is looked at, but for the role of
-    the machine that was named."""
+    the machine that was named. Where a bootstrap of this machine was begun, its etcd is looked at before the records are:
+    a machine that was followed in between has joined through that very bootstrap."""
     if is_bootstrapped(seen.cluster) and seen.machine is not None and is_control_plane(seen.machine):
         if etcd_lost(seen.cluster, seen.machines):
             return Refused(Refusal(seen.target, "AlreadyBootstrapped", f"The etcd of cluster {seen.target.cluster} is lost with its last control plane, "
@@ -217,7 +232,9 @@ def decide_bootstrap(seen: Bootstrapping, gates: tuple[Gate, ...] = GATES) -> Ve
     refusals = lock_refusals(LockView(seen.cluster, seen.machines), seen.target)
     if refusals:
         return Refused(refusals[0])
-    if _begun_on(seen) == seen.target.name and seen.answers is not None and _is_running_member(seen.answer(seen.target.name)):
+    if _is_begun(seen) and seen.answers is None:
+        return NeedAnswers()
+    if _is_begun(seen) and _is_running_member(seen.answer(seen.target.name)):
         return Done("An earlier bootstrap of this machine, whose answer was lost, has worked.", note=True)
     for gate in gates:
         if gate.asked and seen.answers is None:
@@ -225,7 +242,8 @@ def decide_bootstrap(seen: Bootstrapping, gates: tuple[Gate, ...] = GATES) -> Ve
         which = gate.which(seen)
         if which:
             refusal = Refusal(seen.target, gate.reason, gate.message.format(which=which), gate.hint.format(which=which), gate.id)
-            later = _step(seen, Wait(_UP, target=which), *_would_be_up(seen)) if gate.passing and not _silences(seen) else None
+            comes = gate.passing and gate.before_the_step and not _silences(seen)
+            later = _step(seen, Wait(_UP, target=which), *_would_be_up(seen)) if comes else None
             return Refused(refusal, gate.passing, later)
     if seen.answers is None:
         return NeedAnswers()

@@ -41,6 +41,14 @@ def another(number: int, **changed: object) -> Record:
 TWO = (another(2), another(3))
 
 
+BEGUN = {"bootstrapping": {"machine": "m1", "time": "x"}}
+
+
+def begun_and_joined() -> Bootstrapping:
+    """A bootstrap of m1 whose answer was lost, and whose machine has been seen to have joined since."""
+    return seen(cluster_status=BEGUN, machine=another(1, status={**SENT, "appliedConfigHash": "a"}))
+
+
 @dataclass(frozen=True)
 class Case:
     """An observation, the rule that decides ('' for the bootstrap itself), and the reason or the kind of the verdict."""
@@ -63,7 +71,7 @@ CASES: tuple[Case, ...] = (
     Case("9/bootstrap-beside-two-never-sent", "",
          lambda: seen(others=(another(2, status={"stage": "maintenance"}), another(3, status={"stage": "maintenance"}))),
          "Go"),
-    Case("9/bootstrap-again-on-the-same", "", lambda: seen(cluster_status={"bootstrapping": {"machine": "m1", "time": "x"}}), "Go"),
+    Case("9/bootstrap-again-on-the-same", "", lambda: seen(cluster_status=BEGUN), "Go"),
     Case("9/bootstrap-done", "", lambda: seen(cluster_status={"bootstrappedAt": "2023-11-14T00:00:00Z"}), "Done"),
     Case("9/bootstrap-done-wins", "", lambda: replace(seen(cluster_status={"bootstrappedAt": "x"}, cluster={"hold": "shutdown"}), answers=None), "Done"),
     Case("9/bootstrap-done-on-another", "", lambda: seen(cluster_status={"bootstrappedAt": "x"}, machine=another(1, status={"stage": "maintenance"})),
@@ -79,8 +87,14 @@ CASES: tuple[Case, ...] = (
     Case("9/bootstrap-and-one-of-three-lost", "", lambda: seen(
         others=(another(2, status={**SENT, "appliedConfigHash": "a"}), TWO[1]), cluster_status={"bootstrappedAt": "2023-11-14T00:00:00Z"},
         machine=another(1, status={**SENT, "configStoredAt": "2023-12-01T00:00:00Z"})), "Done"),
-    Case("9/bootstrap-lost-answer", "", lambda: replace(seen(cluster_status={"bootstrapping": {"machine": "m1", "time": "x"}}),
+    Case("9/bootstrap-lost-answer", "", lambda: replace(seen(cluster_status=BEGUN),
                                                         answers=(("m1", answers("running", status=MEMBER)),)), "Done"),
+    Case("9/bootstrap-lost-answer-and-followed-since", "", lambda: replace(begun_and_joined(), answers=None), "NeedAnswers"),
+    Case("9/bootstrap-lost-answer-and-joined-since", "", lambda: replace(
+        begun_and_joined(), answers=(("m1", answers("running", status=MEMBER)),)), "Done"),
+    Case("9/bootstrap-begun-joined-and-wiped", "9/bootstrap-had-members", begun_and_joined, "AlreadyBootstrapped"),
+    Case("9/bootstrap-begun-and-etcd-comes-up", "9/bootstrap-under-way", lambda: replace(
+        seen(cluster_status=BEGUN), answers=(("m1", answers("booting", services=etcd("Running"))),)), "BootstrapInProgress", passing=True),
     Case("9/bootstrap-asks", "", lambda: replace(seen(), answers=None), "NeedAnswers"),
     Case("9/bootstrap-shutdown", "13/shutdown", lambda: seen(cluster={"hold": "shutdown"}), "ClusterShuttingDown"),
     Case("9/bootstrap-rotation", "13/ca-rotation", lambda: seen(cluster={"hold": "caRotation"}), "CARotation"),

@@ -166,6 +166,19 @@ def test_a_lost_request_leaves_the_word_that_only_this_machine_may_be_bootstrapp
     assert bootstrap(world).executed and world.bootstraps == ["m1", "m1"]
 
 
+def test_a_run_killed_after_the_call_is_found_done_although_the_machine_was_followed_since() -> None:
+    world = waiting()
+    assert bootstrap(world).executed
+    world.store.put(replace(world.cluster(), status={"bootstrapping": {"machine": "m1", "time": "2023-11-14T00:00:00Z"}}))
+    joined = world.machine("m1")
+    world.store.put(replace(joined, status={**joined.status, "stage": "running", "appliedConfigHash": "a"}))
+    planned = bootstrap(world, check=True)
+    assert not planned.plan.changed and not planned.refused and "bootstrappedAt" not in world.cluster().status
+    outcome = bootstrap(world)
+    assert not outcome.refused and not outcome.executed and world.bootstraps == ["m1"]
+    assert world.cluster().status["bootstrappedAt"] and "bootstrapping" not in world.cluster().status
+
+
 def test_data_without_a_member_is_no_success() -> None:
     world = waiting()
     node_of(world, "m1").bootstrap_errors = [w.error("AlreadyExists")]
