@@ -115,8 +115,12 @@ async def _carry_out(ports: Ports, seen: Leaving, node: AliveNode, steps: Sequen
                 done.append(step.id)
     except TalosError as error:
         sent = len(done)
-        if error.reason in LOST and error.failure.code != "NOT_SENT" and sent < len(steps) and isinstance(steps[sent], ResetMachine):
-            return Went((*done, steps[sent].id), error=error)  # maintenance mode tells whether it heard
+        if error.reason in LOST and error.failure.code != "NOT_SENT" and sent < len(steps):
+            if isinstance(steps[sent], ResetMachine):
+                return Went((*done, steps[sent].id), error=error)  # maintenance mode tells whether it heard
+            return Went((*done, steps[sent].id), Refusal(
+                steps[0].target, error.reason, f"{error.message} It is not known whether {machine.name} has left etcd.",
+                "Run this again: it looks at the members first.", "14/leave-unconfirmed"), error)  # the disruption and the mark stay
         if not done:
             withdraw(ports, cluster, disruption)
         return Went(tuple(done), Refusal(steps[0].target, error.reason, error.message, error.hint, "14/not-sent"), error)

@@ -180,6 +180,26 @@ def test_a_lost_answer_is_looked_after() -> None:
     assert not r.remove(world, "cp1").refused and world.removed == ["0000000000000001"]
 
 
+@pytest.mark.parametrize("heard", [True, False], ids=["heard", "not heard"])
+def test_a_leaving_whose_answer_is_lost_holds_the_turn_until_the_members_were_looked_at(heard: bool) -> None:
+    world = healthy()
+
+    def lose(number: int, what: str) -> None:
+        if what == ("etcd_leave answered cp1" if heard else "etcd_leave cp1"):
+            raise w.error("ConnectionLost")
+
+    world.hook = lose
+    done = r.remove(world, "cp1")
+    assert done.refused and done.reason == "ConnectionLost" and "not known whether cp1 has left etcd" in done.message
+    held = disruption_of(world.cluster())
+    assert held is not None and held.machine == "cp1" and world.resets == [] and world.left == (["cp1"] if heard else [])
+    found = condition_of(world.machine("cp1"), "Removal")
+    assert found is not None and found.reason == "RemovalBlocked"
+    world.hook = lambda number, what: None
+    assert not r.remove(world, "cp1").refused and world.left == ["cp1"] and world.resets == ["cp1"]
+    ended(world, "cp1")
+
+
 def test_a_reset_that_fails_after_its_ok_is_told_and_the_record_stays() -> None:
     world = with_worker()
     r.node(world, 9).reset_fails = True
