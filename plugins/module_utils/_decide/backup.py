@@ -23,6 +23,8 @@ from .inside_cluster import inside_cluster
 
 #: So many backups are told in the record's status; how many are kept is another matter.
 TOLD = 50
+#: Seconds that the clocks of two runners may be apart.
+CLOCKS_APART = 300.0
 
 
 @dataclass(frozen=True)
@@ -166,10 +168,11 @@ def decide_backup(seen: BackingUp, gates: tuple[Gate, ...] = GATES) -> Plan:
     return Plan(tuple(steps), warnings=store_warning(seen))
 
 
-def last_taken(record: Record) -> float | None:
-    """When the last backup of the record was taken, by its status."""
+def last_taken(record: Record, now: float) -> float | None:
+    """When the last backup of the record was taken, by its status. A time that has not come yet, of a clock that was wrong, is none:
+    it would keep the schedule silent until then."""
     times = [seconds_of(text_at(entry, "time")) for entry in list_at(record.status, "backups")]
-    return max((time for time in times if time is not None), default=None)
+    return max((time for time in times if time is not None and time <= now + CLOCKS_APART), default=None)
 
 
 def is_due(record: Record, now: float) -> bool:
@@ -177,7 +180,7 @@ def is_due(record: Record, now: float) -> bool:
     one that is made up. A record without a schedule waits for a person. Raises ValueError for a schedule that is none."""
     schedule = text_at(record.spec, "schedule")
     due = last_due(schedule, now) if schedule else None
-    last = last_taken(record)
+    last = last_taken(record, now)
     return due is not None and (last is None or last < due)
 
 

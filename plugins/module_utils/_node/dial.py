@@ -31,7 +31,7 @@ async def dial(endpoint: Endpoint, resolver: Resolver, context: ssl.SSLContext, 
     addresses = await resolver.resolve(endpoint, timeout)
     try:
         async with asyncio.timeout_at(end):
-            sock = await connect(endpoint, addresses)
+            sock = await connect(endpoint, addresses, end)
             connection = await start_tls(endpoint, sock, context, accept)
             await connection.handshake()
             await connection.greeting()
@@ -72,11 +72,12 @@ async def start_tls(endpoint: Endpoint, sock: socket.socket, context: ssl.SSLCon
     return connection
 
 
-async def connect(endpoint: Endpoint, addresses: tuple[str, ...]) -> socket.socket:
-    """A TCP connection to the first of the addresses that takes one."""
+async def connect(endpoint: Endpoint, addresses: tuple[str, ...], end: float) -> socket.socket:
+    """A TCP connection to the first of the addresses that takes one. `end`, a time of the loop's clock, is shared evenly among those
+    that are left, so that one which swallows packets leaves time for the next."""
     loop = asyncio.get_running_loop()
     refusal: TalosError | None = None
-    for address in addresses:
+    for left, address in zip(range(len(addresses), 0, -1), addresses):
         try:
             family, where = socket_address(address, endpoint.port)
             sock = socket.socket(family, socket.SOCK_STREAM)
@@ -85,8 +86,13 @@ async def connect(endpoint: Endpoint, addresses: tuple[str, ...]) -> socket.sock
             continue
         try:
             sock.setblocking(False)
-            await loop.sock_connect(sock, where)
+            async with asyncio.timeout((end - loop.time()) / left):
+                await loop.sock_connect(sock, where)
             return sock
+        except TimeoutError:
+            sock.close()
+            if left == 1:
+                raise
         except OSError as error:
             sock.close()
             refusal = failed(tls_reason(error), endpoint, detail=str(error))

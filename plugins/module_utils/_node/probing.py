@@ -36,7 +36,7 @@ async def probe(endpoint: Endpoint, resolver: Resolver, context: ssl.SSLContext,
     try:
         addresses = await resolver.resolve(endpoint, timeout)
         async with asyncio.timeout_at(end):
-            sock = await connect(endpoint, addresses)
+            sock = await connect(endpoint, addresses, end)
     except TimeoutError:
         return _outcome(endpoint, "NotListening", failed("TimedOut", endpoint, seconds=timeout))
     except TalosError as error:

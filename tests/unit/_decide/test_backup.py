@@ -153,6 +153,7 @@ def test_the_condition_goes_when_the_endpoint_moves_and_ready_is_unaffected() ->
 @pytest.mark.parametrize(("taken", "due"), [
     ((), True), (("2026-11-29T03:00:10Z",), True), (("2026-11-01T03:00:10Z",), True), (("2026-11-30T03:00:10Z",), False),
     (("2026-11-30T03:00:10Z", "2026-11-29T03:00:00Z"), False),
+    (("2027-03-01T03:00:00Z",), True), (("2027-03-01T03:00:00Z", "2026-11-30T03:00:10Z"), False),
 ])
 def test_when_a_backup_is_due(taken: tuple[str, ...], due: bool) -> None:
     record = replace(RECORD, status={"backups": [{"name": "x", "time": time} for time in taken]})
