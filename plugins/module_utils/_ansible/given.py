@@ -17,7 +17,7 @@ from .arguments import SECRET_OPTIONS
 
 #: Options whose empty value would mean less than what was asked for.
 NOT_BLANK = frozenset({"fingerprint", "uuid", "serial", "expect_plan_id", "plan_file", "save_plan", "machine", "select", "address", "config_file", "config_dir",
-                       "config_content"})
+                       "config_content", "json_path", "show_plan"})
 
 
 def check_given(values: Mapping[str, object]) -> None:
