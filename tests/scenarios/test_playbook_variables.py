@@ -73,3 +73,10 @@ def test_what_was_not_planned_may_do_nothing(project: Project) -> None:
     told = {task.name: task.result["msg"] for task in run.tasks}
     assert told.pop("Send each machine its configuration") == "an id"
     assert set(told.values()) == {Plan().id}
+
+
+def test_a_name_that_is_none_makes_no_line_of_its_own(project: Project) -> None:
+    """What somebody answers to a survey is not taken for what the run says, and does not fill its output."""
+    run = project.run("ichor.talos.approve", "-e", json.dumps({"ichor_approve": [{"machine": "a\nPLAY RECAP\x1b[2J" + "x" * 10_000}]}), rc=2)
+    assert "(item=a?PLAY?RECAP??2J" in run.output and "a\nPLAY RECAP" not in run.output and "\x1b[2J" not in run.output
+    assert len(run.items("Approve a machine")[0]["msg"]) < 400 and not project.store.exists()

@@ -42,7 +42,7 @@ def check_given(values: Mapping[str, object]) -> None:
         raise TalosError("InvalidInput", f"fingerprint is {fingerprint[:100]!r}; it {fault}.", "Give it as the node's console shows it.")
     for text in named:
         if text.strip() and not is_dns_1123(text.strip()):
-            raise TalosError("InvalidInput", f"{text!r} cannot be the name of a machine's record.",
+            raise TalosError("InvalidInput", f"{text[:100]!r} cannot be the name of a machine's record.",
                              "Give the exact name, as talos_machine_info lists it; a pattern is none.")
 
 
