@@ -117,7 +117,8 @@ def read_id(path: Path) -> str:
 def store_around(path: Path) -> Path | None:
     """The folder of records or of state, of whatever store, that a path lies in; None outside of all of them."""
     for folder in Path(os.path.realpath(path)).parents:
-        if files.is_there(folder / MARKER) or (folder / "store.json").is_file() and read_id(folder / "store.json"):
+        here = Layout(folder, folder)
+        if files.is_there(here.marker) or here.lock.is_file() and here.state_marker.is_file() and read_id(here.state_marker):
             return folder
     return None
 

@@ -92,6 +92,7 @@ def test_a_place_that_is_none_is_refused_before_anything_is_read(tmp_path: Path,
         Path(place).write_text("kept", encoding="utf-8")
     Path("ichor/.ichor-store").write_bytes(marker_text("1"))
     Path("state/store.json").write_bytes(marker_text("1"))
+    Path("state/lock").touch()
     os.mkfifo("pipe")
     Path("link-to-a-pipe").symlink_to("pipe")
     Path("link-to-a-record").symlink_to("ichor/clusters/prod.yaml")
