@@ -136,8 +136,10 @@ def test_no_secret_is_in_it(project: Project) -> None:
 @pytest.mark.directory_only
 def test_a_broken_record_is_named_and_the_others_stay(project: Project) -> None:
     (project.store / "machines" / "waits.yaml").write_text("kind: [", encoding="utf-8")
+    (project.store / "machines" / "folder.yaml").mkdir()
     ended = asked(project, "--graph")
     assert "waits.yaml" in ended.stderr and "runs" in ended.stdout and "--waits" not in ended.stdout
+    assert "folder.yaml: it is a folder. The machine folder is left out." in " ".join(ended.stderr.split())
     assert ". The machine waits is left out." in " ".join(ended.stderr.split())
 
 
@@ -191,6 +193,9 @@ def test_what_is_cached_is_the_same_and_holds_no_secret(project: Project) -> Non
         "plugin": "ichor.talos.machines", "cache": True, "cache_plugin": "ansible.builtin.jsonfile", "cache_connection": str(kept), "cache_timeout": 3600}),
         encoding="utf-8")
     first = inventory(project, "--list")
+    for path in kept.iterdir():
+        path.write_text('["something else"]', encoding="utf-8")
+    assert inventory(project, "--list") == first
     shutil.rmtree(project.store)
     again, exported = inventory(project, "--list"), inventory(project, "--list", "--export")
     files = [path.read_text(encoding="utf-8") for path in kept.iterdir()]
