@@ -17,7 +17,7 @@ from collections import deque
 from collections.abc import Coroutine
 from dataclasses import replace
 
-from .._decide.turns import next_step, waits_for_others
+from .._decide.turns import awaited, next_step, waits_for_others
 from .._model.errors import TalosError
 from .._model.plan import Plan, Step
 from .._model.ports import Gate, Ports
@@ -136,7 +136,10 @@ class Loop:
             return True
         if steps and (steps[0] not in self.granted or self.granted.done_for_good(steps[0], seen)):
             return True
-        return seen > self._moved and waits_for_others(steps, name)
+        if not (seen > self._moved and waits_for_others(steps, name)):
+            return False
+        # A machine that is not approved is in the hands of another run, which reclaims it and ends that by itself unless it is gone.
+        return self._world.approved().issuperset(awaited(steps)) or seen - self._moved >= self._request.timing.follow_slow
 
     def steps(self, name: str) -> tuple[Step, ...]:
         """What a machine's last look called for, with what it waits for in its turn."""
