@@ -67,13 +67,16 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     dissent = tuple(one.name for one in told if isinstance(one.members, Present) and _key(one.members.value) != most)
     silent = tuple(one.name for one in told if not isinstance(one.status, Present))
     listed = next((one.members.value for one in told if isinstance(one.members, Present) and _key(one.members.value) == most), ())
-    members: list[Json] = [_member(member, told, machines) for member in listed]
+    members = [_member(member, told, machines) for member in listed]
     seen_by: list[Json] = [_control_plane(one) for one in told]
     leaders = sorted({one.status.value.leader for one in told if isinstance(one.status, Present) and one.status.value.leader})
     answering = len(told) - len(silent)
+    for line in (*(_line(member) for member in members), *(_silence(one) for one in told if not isinstance(one.status, Present)),
+                 *(f"{name} lists other members than most" for name in dissent)):
+        ports.progress(line)
     message = f"{len(listed)} member{'' if len(listed) == 1 else 's'}, told by {answering} of {len(told)} control plane{'' if len(told) == 1 else 's'}."
     return Outcome(message=message, unreachable=silent, extra={
-        "members": members, "control_planes": seen_by, "leader": leaders[0] if len(leaders) == 1 else "", "agree": len(views) == 1 and len(leaders) <= 1,
+        "members": [*members], "control_planes": seen_by, "leader": leaders[0] if len(leaders) == 1 else "", "agree": len(views) == 1 and len(leaders) <= 1,
         "disagree": list(dissent)})
 
 
@@ -140,6 +143,20 @@ def _member(member: EtcdMember, told: Sequence[_Told], machines: tuple[Record, .
             "leader": status is not None and status.leader == member.id, "alarms": alarms,
             "db_size": status.db_size if status is not None else None, "db_size_in_use": status.db_size_in_use if status is not None else None,
             "raft_index": status.raft_index if status is not None else None}
+
+
+def _line(member: dict[str, Json]) -> str:
+    """A member for a person who has only the output."""
+    machine = f" on {member['machine']}" if member["machine"] else ", of no known machine"
+    state = "answers and leads" if member["leader"] else "answers" if member["answers"] else "does not answer"
+    alarms = member["alarms"]
+    more = [*(["a learner, without a vote"] if member["learner"] else []), *(str(alarm) for alarm in (alarms if isinstance(alarms, list) else []))]
+    return f"member {member['id']}, {member['name'] or 'without a name'}{machine}: {', '.join((state, *more))}"
+
+
+def _silence(one: _Told) -> str:
+    why = one.status.message if isinstance(one.status, Unknown) else ""
+    return f"{one.name}: its etcd does not answer{f' ({why})' if why else ''}"
 
 
 def _control_plane(one: _Told) -> dict[str, Json]:

@@ -271,5 +271,8 @@ def test_members_as_each_control_plane_sees_them() -> None:
     r.node(world, 2).members = (*r.node(world, 2).members, fallen.member(7, "old"))
     shown = asyncio.run(etcd_member_info.run(etcd_member_info.Request("prod"), world.ports(), w.OpenGate()))
     assert shown.unreachable == ("cp3",) and shown.extra["agree"] is False and len(shown.extra["disagree"]) == 1  # type: ignore[arg-type]
+    told = "\n".join(world.lines)
+    assert "on cp1: answers and leads" in told and "on cp2: answers" in told and "cp3: its etcd does not answer (" in told
+    assert "lists other members than most" in told
     with pytest.raises(TalosError, match="which control planes"):
         asyncio.run(etcd_member_info.run(etcd_member_info.Request(), world.ports(store=False), w.OpenGate()))
