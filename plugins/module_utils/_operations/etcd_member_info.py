@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from .._decide.approved import approved_control_planes, in_cluster
 from .._decide.hostnames import addresses, host_of
@@ -26,6 +27,8 @@ from .._model.timing import Timing
 from .life_reads import unknown
 from .probing import each
 from .record_reads import credentials_for
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -71,10 +74,11 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     seen_by: list[Json] = [_control_plane(one) for one in told]
     leaders = sorted({one.status.value.leader for one in told if isinstance(one.status, Present) and one.status.value.leader})
     answering = len(told) - len(silent)
-    for line in (*(_line(member) for member in members), *(_silence(one) for one in told if not isinstance(one.status, Present)),
+    for line in (*(_line(member) for member in members), *(line for one in told if (line := _trouble(one))),
                  *(f"{name} lists other members than most" for name in dissent)):
         ports.progress(line)
-    message = f"{len(listed)} member{'' if len(listed) == 1 else 's'}, told by {answering} of {len(told)} control plane{'' if len(told) == 1 else 's'}."
+    asked = f"{answering} of {len(told)} control plane{'' if len(told) == 1 else 's'}"
+    message = (f"{len(listed)} member{'' if len(listed) == 1 else 's'}, told by {asked}." if views else f"The members are not known; {asked} answer.")
     return Outcome(message=message, unreachable=silent, extra={
         "members": [*members], "control_planes": seen_by, "leader": leaders[0] if len(leaders) == 1 else "", "agree": len(views) == 1 and len(leaders) <= 1,
         "disagree": list(dissent)})
@@ -154,9 +158,18 @@ def _line(member: dict[str, Json]) -> str:
     return f"member {member['id']}, {member['name'] or 'without a name'}{machine}: {', '.join((state, *more))}"
 
 
-def _silence(one: _Told) -> str:
-    why = one.status.message if isinstance(one.status, Unknown) else ""
-    return f"{one.name}: its etcd does not answer{f' ({why})' if why else ''}"
+def _trouble(one: _Told) -> str:
+    """Why a control plane lists no members, or ''. Without a quorum etcd answers about itself and about nothing else."""
+    if not isinstance(one.status, Present):
+        return f"{one.name}: its etcd does not answer{_why(one.status)}"
+    if not isinstance(one.members, Present):
+        leader = "" if one.status.value.leader else " and sees no leader"
+        return f"{one.name}: its etcd answers{leader}; it does not list the members{_why(one.members)}"
+    return ""
+
+
+def _why(found: Observed[T]) -> str:
+    return f" ({found.message.rstrip('.')})" if isinstance(found, Unknown) and found.message else ""
 
 
 def _control_plane(one: _Told) -> dict[str, Json]:

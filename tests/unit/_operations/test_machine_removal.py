@@ -286,7 +286,7 @@ def test_a_route_of_ours_that_is_lost_is_no_death() -> None:
     assert not r.remove(world, "cp1").refused and world.removed == ["0000000000000001"]
 
 
-def test_members_as_each_control_plane_sees_them() -> None:
+def test_members_as_each_control_plane_sees_them(monkeypatch: pytest.MonkeyPatch) -> None:
     world = r.planes(3, 3)
     r.node(world, 2).members = (*r.node(world, 2).members, fallen.member(7, "old"))
     shown = asyncio.run(etcd_member_info.run(etcd_member_info.Request("prod"), world.ports(), w.OpenGate()))
@@ -294,5 +294,13 @@ def test_members_as_each_control_plane_sees_them() -> None:
     told = "\n".join(world.lines)
     assert "on cp1: answers and leads" in told and "on cp2: answers" in told and "cp3: its etcd does not answer (" in told
     assert "lists other members than most" in told
+    async def leaderless(session: w.Session, local: bool) -> None:
+        raise w.error("NodeRefused", session.endpoint)
+
+    monkeypatch.setattr(w.Session, "etcd_members", leaderless)
+    without = r.planes(3, 2, 3)
+    shown = asyncio.run(etcd_member_info.run(etcd_member_info.Request("prod"), without.ports(), w.OpenGate()))
+    assert "cp1: its etcd answers and sees no leader; it does not list the members" in "\n".join(without.lines)
+    assert shown.message == "The members are not known; 1 of 3 control planes answer." and shown.unreachable == ("cp2", "cp3")
     with pytest.raises(TalosError, match="which control planes"):
         asyncio.run(etcd_member_info.run(etcd_member_info.Request(), world.ports(store=False), w.OpenGate()))
