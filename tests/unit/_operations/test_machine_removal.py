@@ -294,6 +294,7 @@ def test_members_as_each_control_plane_sees_them(monkeypatch: pytest.MonkeyPatch
     told = "\n".join(world.lines)
     assert "on cp1: answers and leads" in told and "on cp2: answers" in told and "cp3: its etcd does not answer (" in told
     assert "lists other members than most" in told
+
     async def leaderless(session: w.Session, local: bool) -> None:
         raise w.error("NodeRefused", session.endpoint)
 
