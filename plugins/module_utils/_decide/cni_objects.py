@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .._model.approval import tracked_by
 from .._model.container_network import Live, Place
@@ -69,8 +69,14 @@ def _differs(laid: Laid) -> Iterable[Refusal]:
     rest = len(laid.entries) - _NAMED
     yield laid.refuse("15/cni-diff", "NetworkDiffers", f"Cilium differs from what {laid.branch.chart} renders with these values: {told}"
                       f"{f'; and {rest} objects more' if rest > 0 else ''}.",
-                      "Read the differences (--check --diff); give settings that are to stay as cilium_values where no Helm release carries them, and agree to "
-                      "the rest with accept_cilium_diff: true, or run this very plan with expect_plan_id or plan_file.")
+                      f"Read the differences (--check --diff); {_to_stay(laid)}, and agree to the rest with accept_cilium_diff: true, or run this very plan "
+                      "with expect_plan_id or plan_file.")
+
+
+def _to_stay(laid: Laid) -> str:
+    if laid.case.kept is not None:
+        return "put settings that are to stay into the record (talos_cluster, cilium_values)"
+    return "give settings that are to stay as cilium_values where no Helm release carries them"
 
 
 Row = tuple[str, Callable[[Laid], Iterable[Refusal]]]
@@ -124,7 +130,7 @@ def decide_network(case: CniCase, branch: Branch, first: Sequence[dict[str, Json
     laid = Laid(case, branch, kept, tuple(entries), tuple(steps))
     refusals: tuple[Refusal, ...] = ()
     for dummy, gate in gates:
-        refusals = refusals or tuple(gate(laid))
+        refusals = refusals or tuple(replace(one, whole=True) for one in gate(laid))
     warned = tuple(Warn(case.target, text, rule) for rule, tell in warnings if (text := tell(laid)))
     return NetworkPlan(Plan(tuple(steps), refusals, warned), branch, tuple(entries), kept)
 
