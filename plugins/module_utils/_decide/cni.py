@@ -13,13 +13,12 @@ from .._model.container_network import Chart, Installer, NetworkSeen, Place, Rel
 from .._model.observed import Absent, Present, Unknown
 from .._model.plan import Refusal, Warn
 from .._model.records import Json, dig, text_at
-from .cni_values import leaves, owned_in, secret_paths, without_owned
+from .cni_values import owned_in, secret_paths, without_owned
 from .cni_words import (
     CALICO, CILIUM, FLANNEL, INSTALL, NAMESPACE, NOTHING, OTHER, PINNED, RELEASE, REPOSITORY, SEVERAL, TAKE_OVER, UNTOLD, Branch, Choice, CniCase,
 )
 
 _GUIDE = "docs/container-network.md"
-_NAMED = 12
 _WAYS = (f"There are three ways: leave it as it is (cni: unmanaged); make a new cluster and move the workloads there; or plan an outage, in which you "
          f"take it away until the cluster has no network, and run this again (nobody has verified that one). {_GUIDE} tells more.")
 _WHY = ("A network is not migrated: the known way from another one to Cilium without an outage ends with ipam.mode cluster-pool, which cannot be "
@@ -289,8 +288,7 @@ def choose(case: CniCase, gates: tuple[Row, ...] = GATES) -> Choice:
                  for version, kind, namespace, name in (release.objects if release is not None else ()))
     namespace = installer.namespace if installer is not None else NAMESPACE
     chart = replace(_chart(case, release), namespace=namespace, release=release.name if release is not None else RELEASE)
-    return Choice(Branch(TAKE_OVER, values, chart, installer is not None and installer.ours, left, seen.kubernetes),
-                  warnings=(*_without_record(look), *_left_behind(look)))
+    return Choice(Branch(TAKE_OVER, values, chart, installer is not None and installer.ours, left, seen.kubernetes), warnings=_without_record(look))
 
 
 def _chart(case: CniCase, release: Release | None) -> Chart:
@@ -316,23 +314,6 @@ def _without_record(look: _Look) -> tuple[Warn, ...]:
         return ()
     return (Warn(look.case.target, "The Cilium that is there has no Helm release, so nothing tells its values: it is compared with the chart's own. Give those "
                  "it was made with as cilium_values.", "15/cni-no-release"),)
-
-
-def _left_behind(look: _Look) -> tuple[Warn, ...]:
-    """What was somebody's Helm release becomes this product's with the values of the record, which may lack what the release was made with."""
-    kept, release = look.case.kept, look.release
-    if kept is None or release is None or release.chart != RELEASE:
-        return ()
-    if look.network is None or look.network.installer is None or look.network.installer.ours:
-        return ()
-    there = leaves(kept)
-    lacking = sorted(path for path, value in leaves(without_owned(dict(release.values))).items() if path not in there or there[path] != value)
-    if not lacking:
-        return ()
-    rest = len(lacking) - _NAMED
-    return (Warn(look.case.target, f"The Helm release {release.namespace}/{release.name} has values that the record lacks or has otherwise, and only the "
-                 f"record's count from now on: {', '.join(lacking[:_NAMED])}{f' and {rest} more' if rest > 0 else ''}. Put those that are to stay into the "
-                 f"record first (talos_cluster, cilium_values; helm get values {release.name} -n {release.namespace} shows them).", "15/cni-left-behind"),)
 
 
 def _order(version: str) -> tuple[int, ...]:

@@ -31,8 +31,8 @@ SENTENCES: tuple[Sentence, ...] = (
     _s("refused on unmanaged),", *_rows(
         "values-without-managed", "values-and-unmanaged", "values-empty-and-unmanaged", "with-add-machine", "values-with-add-machine")),
     _s("kept as `spec.cni.cilium.values`,", *_rows(
-        "recorded-is-compared", "recorded-with-what-the-release-has", "recorded-and-of-this-product",
-        "recorded-and-the-same-brought", "other-values-than-recorded", "recorded-and-nothing-there"),
+        "values-left-behind", "values-that-the-record-has", "values-that-change-nothing",
+        "recorded-is-compared", "recorded-and-the-same-brought", "other-values-than-recorded", "recorded-and-nothing-there"),
        f"{OPERATION}::test_a_release_is_taken_over_with_its_values"),
     _s("only with `ipam.mode: kubernetes` (`cluster-pool` is refused: it would renumber the pods),", *_rows(
         "cluster-pool", "cluster-pool-and-values", "ipam-not-told")),
