@@ -65,9 +65,9 @@ def _nothing_read(case: Case) -> Iterable[Refusal]:
     if not case.live and case.wish.addresses and not any(why.reason == "UnknownAuthority" for dummy, why in case.silent):
         told = "; ".join(f"{address}: {(why.message or why.reason).rstrip('.')}" for address, why in case.silent)
         reason = case.silent[0][1].reason if case.silent else "CurrentConfigUnavailable"
-        yield Refusal(case.target, reason, f"No node could be read ({told}).",
-                          "Name the addresses of the nodes themselves; allow_loopback is for a lab." if reason == "EndpointRefused"
-                          else "Check the addresses and the talosconfig.", "15/nothing-read")
+        hint = "Name the addresses of the nodes themselves; allow_loopback is for a lab." if reason == "EndpointRefused" else (
+            "Check the addresses and the talosconfig.")
+        yield Refusal(case.target, reason, f"No node could be read ({told}).", hint, "15/nothing-read")
 
 
 def _versions(case: Case) -> Iterable[Refusal]:
