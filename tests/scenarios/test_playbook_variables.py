@@ -33,6 +33,7 @@ def project(tmp_path: Path) -> Project:
     ("plan", {}, "There is nothing to plan."),
     ("plan", {"ichor_reconcile": ["prod"], "ichor_plan_ids": {"keep": "an id"}}, "ichor_plan_ids: a plan gives this and takes it from nobody"),
     ("plan", {"ichor_reconcile": ["prod"], "ichor_kept": {"plan_id": "an id"}}, "ichor_kept: a plan gives this and takes it from nobody"),
+    ("apply", {"ichor_machines": ["a"], "ichor_plan_file": "p", "ichor_planning": True}, "ichor_planning is not for you to set"),
     ("remove", {}, "ichor_machine names no machine."),
     ("adopt", {"ichor_cluster": "prod"}, "ichor_cluster or ichor_addresses is not set."),
     ("add_machine", {"ichor_addresses": ["192.0.2.1"]}, "ichor_cluster or ichor_addresses is not set."),
