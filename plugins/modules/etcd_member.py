@@ -243,7 +243,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._ansible.with_credenti
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.with_nodes import open_nodes
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.with_store import open_store
 from ansible_collections.ichor.talos.plugins.module_utils._operations.etcd_member import Request, run
-from ansible_collections.ichor.talos.plugins.module_utils._operations.managed_workloads import ManagedWorkloads
+from ansible_collections.ichor.talos.plugins.module_utils._operations.workloads_opening import open_workloads
 
 SPEC = Spec(
     own={
@@ -260,7 +260,7 @@ def build_request(options: Options) -> Request:
 
 def main() -> None:
     run_module(SPEC, build_request, run, needs=("yaml", "grpc", "google.protobuf", "cryptography"), nodes=open_nodes, store=open_store,
-               credentials=open_credentials, workloads=ManagedWorkloads)
+               credentials=open_credentials, workloads=open_workloads)
 
 
 if __name__ == "__main__":

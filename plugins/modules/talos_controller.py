@@ -364,7 +364,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._controller.run import
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._model.schema_formats import is_dns_1123
 from ansible_collections.ichor.talos.plugins.module_utils._model.timing import LONGEST
-from ansible_collections.ichor.talos.plugins.module_utils._operations.managed_workloads import ManagedWorkloads
+from ansible_collections.ichor.talos.plugins.module_utils._operations.workloads_opening import open_workloads
 
 SPEC = Spec(
     own={
@@ -408,7 +408,7 @@ def build_request(options: Options) -> Request:
 
 def main() -> None:
     run_module(SPEC, build_request, run, needs=("yaml", "grpc", "google.protobuf", "cryptography"), nodes=open_nodes, store=open_store,
-               credentials=open_credentials, workloads=ManagedWorkloads, needs_store=True)
+               credentials=open_credentials, workloads=open_workloads, needs_store=True)
 
 
 if __name__ == "__main__":

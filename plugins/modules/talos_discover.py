@@ -359,7 +359,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._ansible.run import ru
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.with_nodes import open_nodes
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.with_store import open_store
 from ansible_collections.ichor.talos.plugins.module_utils._operations.discover import Request, run
-from ansible_collections.ichor.talos.plugins.module_utils._operations.managed_workloads import ManagedWorkloads
+from ansible_collections.ichor.talos.plugins.module_utils._operations.workloads_opening import open_workloads
 
 SPEC = Spec(
     own={
@@ -383,7 +383,7 @@ def build_request(options: Options) -> Request:
 
 def main() -> None:
     run_module(SPEC, build_request, run, needs=("yaml", "grpc", "google.protobuf", "cryptography"), nodes=open_nodes, store=open_store,
-               workloads=ManagedWorkloads)
+               workloads=open_workloads)
 
 
 if __name__ == "__main__":

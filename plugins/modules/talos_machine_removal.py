@@ -275,7 +275,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._ansible.with_nodes im
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.with_store import open_store
 from ansible_collections.ichor.talos.plugins.module_utils._decide.removal_words import RemovalWish
 from ansible_collections.ichor.talos.plugins.module_utils._operations.machine_removal import Request, run
-from ansible_collections.ichor.talos.plugins.module_utils._operations.managed_workloads import ManagedWorkloads
+from ansible_collections.ichor.talos.plugins.module_utils._operations.workloads_opening import open_workloads
 
 SPEC = Spec(
     own={
@@ -297,7 +297,7 @@ def build_request(options: Options) -> Request:
 
 def main() -> None:
     run_module(SPEC, build_request, run, needs=("yaml", "grpc", "google.protobuf", "cryptography"), nodes=open_nodes, store=open_store,
-               credentials=open_credentials, workloads=ManagedWorkloads)
+               credentials=open_credentials, workloads=open_workloads)
 
 
 if __name__ == "__main__":

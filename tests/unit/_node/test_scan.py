@@ -286,3 +286,12 @@ def test_a_scan_that_nothing_answers_imports_none_of_what_an_answer_needs() -> N
     done = subprocess.run([sys.executable, "-c", SILENT], capture_output=True, text=True, timeout=120, check=True,
                           env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     assert done.stdout.split(maxsplit=1) == ["NotListening", "[]\n"]
+
+
+def test_a_module_that_scans_begins_without_what_works_on_records_and_pods() -> None:
+    """What is imported counts before the first packet: AnsiballZ compiles it at each start."""
+    late = ("_decide.drain", "_model.observations", "_model.workloads", "_operations.managed_workloads", "module_utils._store")
+    code = "import sys\nimport ansible_collections.ichor.talos.plugins.modules.talos_discover\nprint('\\n'.join(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=True,
+                          env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
+    assert "_operations.discover\n" in done.stdout and [name for name in done.stdout.splitlines() if name.endswith(late)] == []
