@@ -59,8 +59,8 @@ def _no_agent(laid: Laid) -> Iterable[Refusal]:
     agents = [one.place for one in laid.objects if one.place.kind == "DaemonSet" and (
         text_at(one.wanted, "metadata", "labels", "k8s-app") == "cilium" or any(_AGENT in image for image in images_of(one.wanted)))]
     if not agents:
-        yield laid.refuse("15/cni-no-agent", "ChartInvalid", f"{laid.branch.chart} renders no DaemonSet of Cilium with these values, so there would be no network.",
-                          "Look at the chart and at the values.")
+        yield laid.refuse("15/cni-no-agent", "ChartInvalid", f"{laid.branch.chart} renders no DaemonSet of Cilium with these values, so there would be no "
+                          "network.", "Look at the chart and at the values.")
 
 
 def _other_ipam(laid: Laid) -> Iterable[Refusal]:
@@ -68,8 +68,8 @@ def _other_ipam(laid: Laid) -> Iterable[Refusal]:
     for one in laid.objects:
         if one.place.kind == "ConfigMap" and one.place.name == _CONFIG and text_at(one.wanted, "data", "ipam") != _IPAM:
             said = text_at(one.wanted, "data", "ipam")
-            yield laid.refuse("15/cni-render-ipam", "NetworkForeign", f"With these values {laid.branch.chart} renders ipam: {said or 'nothing'} into {one.place}, and "
-                              f"a managed Cilium runs with {_IPAM}: the pods would be renumbered.",
+            yield laid.refuse("15/cni-render-ipam", "NetworkForeign", f"With these values {laid.branch.chart} renders ipam: {said or 'nothing'} into "
+                              f"{one.place}, and a managed Cilium runs with {_IPAM}: the pods would be renumbered.",
                               "Take out what sets it beside ipam.mode (extraConfig), or name Cilium's own chart, not one around it.")
 
 
@@ -96,7 +96,8 @@ def _differs(laid: Laid) -> Iterable[Refusal]:
 
 Row = tuple[str, Callable[[Laid], Iterable[Refusal]]]
 OBJECT_GATES: tuple[Row, ...] = (
-    ("15/cni-no-agent", _no_agent), ("15/cni-render-ipam", _other_ipam), ("15/cni-object-unread", _unread), ("15/cni-tracked", _tracked), ("15/cni-diff", _differs))
+    ("15/cni-no-agent", _no_agent), ("15/cni-render-ipam", _other_ipam), ("15/cni-object-unread", _unread), ("15/cni-tracked", _tracked),
+    ("15/cni-diff", _differs))
 
 
 def _restarts(laid: Laid) -> str:
