@@ -141,7 +141,7 @@ class LoginPlugin:
 def _drained(stream: IO[bytes] | None) -> bytes:
     """Read to the end, since a program that nobody listens to does not end; kept up to a limit."""
     found = b""
-    while stream is not None and (piece := stream.read1(1 << 16)):  # type: ignore[attr-defined]
+    while stream is not None and (piece := os.read(stream.fileno(), 1 << 16)):
         found += piece if len(found) <= _LONGEST else b""
     return found
 

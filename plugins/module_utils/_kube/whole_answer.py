@@ -11,6 +11,10 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
 
 
 class _Limit(threading.local):
@@ -37,7 +41,7 @@ def within(seconds: float, monotonic: Callable[[], float] = time.monotonic) -> I
 class LimitedSocket(ssl.SSLSocket):
     """A TLS socket that minds the limit of its thread."""
 
-    def recv_into(self, buffer, nbytes=None, flags=0):  # type: ignore[no-untyped-def]  # as ssl has it
+    def recv_into(self, buffer: WriteableBuffer, nbytes: int | None = None, flags: int = 0) -> int:
         self._mind()
         return super().recv_into(buffer, nbytes, flags)
 
