@@ -77,8 +77,10 @@ class KubernetesLeases:
         """Give back what is still held. Never raises: what cannot be given back runs out."""
         try:
             found = self._found(lease.name)
-            view = _view(lease.name, found) if found is not None else None
-            if view is not None and (view.version == lease.version or (view.holder, view.acquired_at) == (lease.holder, lease.acquired_at)):
+            if found is None:
+                return
+            view = _view(lease.name, found)
+            if view.version == lease.version or (view.holder, view.acquired_at) == (lease.holder, lease.acquired_at):
                 self._written("PUT", lease.name, self._lease(lease.name, dataclasses.replace(lease, holder=""), found))
         except TalosError:
             return
