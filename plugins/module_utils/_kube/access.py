@@ -33,7 +33,7 @@ from .api import CONNECT_TIMEOUT, PATIENCE, REQUEST_TIMEOUT, Api, Pool
 from .login_plugin import Issued, LoginPlugin
 from .whole_answer import LimitedSocket
 
-_HINT = "Give kubeconfig and kube_context, or run where KUBECONFIG or a pod's own account names an API server."
+_HINT = "Name a kubeconfig that can be read, and one of its contexts, or run where KUBECONFIG or a pod's own account names an API server."
 
 
 @dataclass(frozen=True)
@@ -159,7 +159,7 @@ def _without_keys(text: str, access: Access) -> tuple[dict[str, Json], _Given]:
     current = access.context or config.get("current-context")
     names = {entry.get("name"): entry.get("context") or {} for entry in config.get("contexts") or [] if isinstance(entry, dict)}
     if current not in names:
-        raise ValueError(f"it has no context '{current or ''}'")
+        raise ValueError(f"it has no context '{current or ''}'; it has {', '.join(map(str, names)) or 'none'}")
     clusters = {entry.get("name"): entry.get("cluster") for entry in config.get("clusters") or [] if isinstance(entry, dict)}
     given = _Given()
     for entry in config.get("users") or []:

@@ -352,6 +352,12 @@ def test_what_is_refused_is_left_out_and_the_others_go_on() -> None:
     assert done.refused and world.resets == ["w4"] and done.blocked == ("10.0.0.1:50000",) and done.unreachable == ("10.0.0.7:50000",)
 
 
+def test_of_several_each_is_told_in_a_check_run() -> None:
+    """A message that names a machine says something of it."""
+    done = r.reclaim(living(), r.entry(4), r.entry(1, w.uuid(9)), check=True)
+    assert "10.0.0.4:50000: It is ready to be done. 10.0.0.1:50000: The machine that answers has UUID" in done.message
+
+
 def test_after_one_that_does_not_come_back_the_next_of_its_cluster_is_left_alone() -> None:
     world = r.foreign(r.empty(), workers=2)
     r.node(world, 4).reset_fails = True
