@@ -18,16 +18,18 @@ from .._machineconfig.schema import VERSIONS
 from .._machineconfig.secrets import Bundle, bundle_of_config
 from .._model.approval import approval_state
 from .._model.identity import canonical_uuid
-from .._model.machine import cluster_of, strong_name
+from .._model.machine import cluster_of, identity_of, strong_name
 from .._model.observed import Absent, Observed, Present, Unknown
 from .._model.plan import Target
 from .._model.records import CLUSTER, Record, text_at
 from .adoption_classes import unreadable
 from .adoption_reading import cluster_id, read_node, read_partly, role_of
+from .adoption_records import Recorded
 from .adoption_words import AdoptSeen, AdoptWish, Blocked, LiveNode
 from .approved import has_converged, held_for_adoption
+from .same_machine import other_machine
 
-NEW, PENDING, REJECTED, HELD, ADOPTED, ELSEWHERE = "new", "pending", "rejected", "held", "adopted", "elsewhere"
+NEW, PENDING, REJECTED, HELD, ADOPTED, ELSEWHERE, TWIN = "new", "pending", "rejected", "held", "adopted", "elsewhere", "twin"
 #: The end of the names of the patches that adoption writes.
 SUFFIX = "adopted"
 
@@ -181,16 +183,18 @@ class Case:
         return "?" if _bare(authority) != _bare(bundle.value.os.crt) else ""
 
     @cached_property
-    def _by_uuid(self) -> dict[str, Record]:
-        """The first record of each UUID."""
-        found: dict[str, Record] = {}
-        for record in self.seen.machines:
-            found.setdefault(canonical_uuid(text_at(record.spec, "identity", "uuid")), record)
-        return found
+    def _records(self) -> dict[str, Record | None]:
+        recorded = Recorded(self.wish.cluster, self.seen.machines)
+        return {node.address: recorded.of(node.facts.identity) for node in self.live}
 
     def record_of(self, node: LiveNode) -> Record | None:
-        uuid = canonical_uuid(node.facts.identity.uuid)
-        return self._by_uuid.get(uuid) if uuid else None
+        """The record of the machine, whatever it is known by."""
+        return self._records.get(node.address)
+
+    def unlike(self, node: LiveNode) -> str:
+        """What tells the machine from the record that is found for it, '' where it is as recorded."""
+        record = self.record_of(node)
+        return other_machine(identity_of(record), node.facts.identity) if record is not None else ""
 
     def state(self, node: LiveNode) -> str:
         """What the store says of the machine."""
@@ -202,6 +206,8 @@ class Case:
             return ELSEWHERE
         if approval == "rejected":
             return REJECTED
+        if self.unlike(node):
+            return TWIN
         if approval == "pending":
             return PENDING
         return HELD if held_for_adoption(record) and not has_converged(record) else ADOPTED

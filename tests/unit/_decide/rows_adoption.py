@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ansible_collections.ichor.talos.plugins.module_utils._decide.adoption_words import AdoptSeen
-from ansible_collections.ichor.talos.plugins.module_utils._model.identity import Identity
+from ansible_collections.ichor.talos.plugins.module_utils._model.identity import Identity, swapped_uuid
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Present, Unknown
 from ansible_collections.ichor.talos.plugins.module_utils._model.ports import Actor
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import Broken, Record
@@ -36,6 +36,7 @@ OLD = ("cluster:\n  apiServer:\n    image: registry.k8s.io/kube-apiserver:v1.29.
        "    image: registry.k8s.io/kube-controller-manager:v1.29.1\n  scheduler:\n    image: registry.k8s.io/kube-scheduler:v1.29.1\n"
        "  proxy:\n    image: registry.k8s.io/kube-proxy:v1.29.1\nmachine:\n  kubelet:\n    image: ghcr.io/siderolabs/kubelet:v1.29.1\n")
 HELD = {"conditions": [{"type": "Ready", "status": "False", "reason": "AdoptionHeld", "message": ""}]}
+MACS = {"macs": ["3c:ec:ef:00:00:04"]}
 JOINED = {"appliedConfigHash": "x", "configStoredAt": "2023-11-14T00:00:00Z"}
 
 
@@ -134,6 +135,23 @@ ADOPTION: tuple[Row, ...] = (
     row("added-without-a-uuid", ("15/weak-identity", "WeakIdentity"), seen=lambda: managed(w.worker(identity=Identity())), **ADD),
     row("two-with-one-uuid", ("15/weak-identity", "WeakIdentity"), seen=lambda: managed(
         w.worker(4), w.worker(5, identity=Identity(w.UUID.format(4, 4), "ANOTHER"))), **ADD),
+    row("clones-with-one-uuid", ("15/weak-identity", "WeakIdentity"), seen=lambda: managed(
+        w.worker(4, identity=Identity(w.UUID.format(4, 4), "", ("3c:ec:ef:00:00:04",))),
+        w.worker(5, identity=Identity(w.UUID.format(4, 4), "", ("3c:ec:ef:00:00:05",))))),
+    row("two-of-one-record", ("15/weak-identity", "WeakIdentity"), seen=lambda: managed(
+        w.worker(4, identity=Identity(w.UUID.format(4, 4), "CHASSIS")), w.worker(5, identity=Identity(w.UUID.format(5, 5), "CHASSIS")),
+        machines=(w.record(4, "pending", identity={"serial": "CHASSIS"}),)), **ADD),
+    row("added-that-is-pending-by-its-macs", seen=lambda: managed(w.worker(), machines=(w.record(4, "pending", identity=MACS),)), steps=True, **ADD),
+    row("added-that-was-rejected-by-its-macs", ("15/rejected", "Rejected"),
+        seen=lambda: managed(w.worker(), machines=(w.record(4, "rejected", identity=MACS),)), **ADD),
+    row("added-that-was-rejected-in-the-other-byte-order", ("15/rejected", "Rejected"), seen=lambda: managed(
+        w.worker(), machines=(w.record(4, "rejected", identity={"uuid": swapped_uuid(w.UUID.format(4, 4))}),)), **ADD),
+    row("added-that-has-a-rejected-and-a-pending-record", ("15/rejected", "Rejected"), seen=lambda: managed(
+        w.worker(), machines=(w.record(4, "pending", name="a"), w.record(4, "rejected", name="b"))), **ADD),
+    row("added-that-has-an-approved-and-a-pending-record", ("15/already-approved", ""), seen=lambda: managed(
+        w.worker(), machines=(w.record(4, "pending", name="a"), w.record(4, name="b", status=JOINED))), **ADD),
+    row("added-that-is-recorded-with-another-uuid", ("15/twin", "RecordExists"), seen=lambda: managed(
+        w.worker(), machines=(w.record(4, status=JOINED, identity={"uuid": w.UUID.format(7, 7), **MACS}),)), **ADD),
     row("held-and-drifted", ("15/held-drifted", "Drifted"), seen=lambda: managed(w.worker(4, w.SYSCTL), machines=(
         w.record(4, status=HELD, install={"disk": "/dev/sda", "image": "factory.talos.dev/metal-installer/x:v1"}),))),
 )

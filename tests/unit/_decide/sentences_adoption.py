@@ -56,7 +56,9 @@ SENTENCES: tuple[Sentence, ...] = (
     _s("A CA rotation under way refuses.", "15/added-in-a-rotation", "15/added-in-an-announced-rotation"),
     _s("A UUID that is an approved machine is reported and skipped; a pending record is completed (approved, held), never doubled; a rejected one is refused "
        "by name.", "15/added-that-is-approved", "15/added-that-is-pending", f"{PLANS}::test_a_pending_record_is_completed", "15/added-that-was-rejected",
-       "15/added-that-is-another-cluster's"),
+       "15/added-that-is-another-cluster's", "15/added-that-is-pending-by-its-macs", "15/added-that-was-rejected-by-its-macs",
+       "15/added-that-was-rejected-in-the-other-byte-order", "15/added-that-has-a-rejected-and-a-pending-record",
+       "15/added-that-has-an-approved-and-a-pending-record"),
     _s("A control plane over the count is refused first: raise the count.", "15/added-over-the-count", "15/added-within-the-count"),
     _s("All machines blocked → the run refuses (\"every machine is blocked; nothing was written\") and says how to wipe; re-runs say \"nothing to adopt: X "
        "blocked\".", "15/every-machine-blocked", "15/every-new-machine-blocked-again", LAB),
@@ -70,4 +72,5 @@ REST = "**CNI**: "
 ELSEWHERE = (
     "15/by-a-schedule", "15/by-nobody", "15/a-record-that-is-broken", "15/one-silent", "15/all-silent", "15/no-plane-that-is-understood",
     "15/a-patch-of-the-same-name", "15/more-members-than-named", "15/managed-by-omni",
-    "15/added-without-a-uuid", "15/two-with-one-uuid")
+    "15/added-without-a-uuid", "15/two-with-one-uuid", "15/clones-with-one-uuid", "15/two-of-one-record",
+    "15/added-that-is-recorded-with-another-uuid")

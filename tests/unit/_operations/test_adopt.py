@@ -231,6 +231,26 @@ def test_a_pending_record_keeps_its_name_and_a_cluster_that_was_recorded_counts_
     assert here.ready("found-by-discovery") == ("True", "Converged") and here.store().get(MACHINE, WORKER) is None
 
 
+def test_a_pending_record_that_knows_its_machine_by_its_macs_is_completed(tmp_path: Path) -> None:
+    """Also where the run is killed anywhere between."""
+    nodes = w.plane(1), w.worker(4)
+    pending = w.record(4, "pending", name="by-hand", identity={"macs": ["3c:ec:ef:00:00:04"]})
+    whole = place(tmp_path / "whole", *nodes)
+    whole.store().create(pending)
+    whole.run()
+    assert whole.machine("by-hand").spec["identity"]["uuid"] == w.UUID.format(4, 4)  # type: ignore[index,call-overload]
+    for number in range(len(whole.trace)):
+        here = place(tmp_path / str(number), *nodes)
+        here.store().create(pending)
+        here.hook = lambda what, here=here, number=number: _kill(len(here.trace) - 1 == number)  # type: ignore[misc]
+        with pytest.raises(Killed):
+            here.run()
+        assert all(phase_of(record) in ("undecided", HELD, "converged") for record in here.store().list(MACHINE).records), whole.trace[number]
+        here.hook = lambda what: None
+        here.run()
+        assert here.everything() == whole.everything(), whole.trace[number]
+
+
 def test_a_saved_plan_is_consent_and_another_node_is_another_plan(tmp_path: Path) -> None:
     """An approved plan that was stopped goes on; once the node was changed by hand it is refused with the difference."""
     here = place(tmp_path)
