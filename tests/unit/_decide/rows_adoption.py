@@ -27,6 +27,9 @@ MANIFEST = "cluster:\n  inlineManifests:\n    - name: pull\n      contents: |\n 
 LISTED = "cluster:\n  inlineManifests:\n    - name: pull\n      contents: '{\"kind\": \"List\", \"items\": [{\"kind\": \"Secret\"}]}'\n"
 REPEATED = ("machine:\n  token: ka3zcb.evq5u77cyoys7r1k\n  files:\n    - content: token is ka3zcb.evq5u77cyoys7r1k\n      path: /var/x\n      op: create\n"
             "      permissions: 0o600\n")
+MIRROR = "machine:\n  registries:\n    mirrors:\n      https://ci:passw0rd-of-it@docker.io: {endpoints: [https://mirror.example.org]}\n"
+ROOTS = ("apiVersion: v1alpha1\nkind: TrustedRootsConfig\nname: own\ncertificates: |\n  -----BEGIN CERTIFICATE-----\n  YQ==\n  -----END CERTIFICATE-----\n"
+         "  -----BEGIN PRIVATE KEY-----\n  bm90LWEta2V5LWJ1dC1hLXNlY3JldA==\n  -----END PRIVATE KEY-----\n")
 ACCEPTED = "machine:\n  acceptedCAs:\n    - crt: YQ==\n"
 OTHER_ID = "cluster:\n  id: VGhpcyBpcyBhbm90aGVyIGNsdXN0ZXI=\n"
 OTHER_TOKEN = "cluster:\n  token: abcdef.0123456789abcdef\n"
@@ -112,6 +115,17 @@ ADOPTION: tuple[Row, ...] = (
     row("managed-by-omni", ("15/omni", "CredentialsInvalid"), seen=lambda: w.seen(w.plane(), w.worker(4, OMNI))),
     row("a-patch-of-the-same-name", ("15/name-taken", "RecordExists"), seen=lambda: w.seen(w.plane(1, w.SYSCTL), patches=(Record(
         "TalosConfigPatch", f"{w.CLUSTER}-5a1f0c01-adopted", {"clusterRef": "another", "layer": "machine", "documents": []}),))),
+    row("a-patch-of-a-persons-with-the-same-name", ("15/name-taken", "RecordExists"), seen=lambda: w.seen(
+        w.plane(1, w.SYSCTL), w.worker(4, w.SYSCTL), patches=(Record("TalosConfigPatch", f"{w.CLUSTER}-adopted", {
+            "clusterRef": w.CLUSTER, "layer": "cluster", "documents": [{"machine": {"sysctls": {"a.b": "1"}}}]}),))),
+    row("members-that-nobody-tells", ("15/members-unknown", ""), seen=lambda: w.seen(w.plane(), members=Unknown("TimedOut", "It gave no answer.")),
+        steps=True),
+    row("equal-host-names", ("15/equal-host-names", ""), seen=lambda: w.seen(w.plane(), w.worker(4, hostname="Same"), w.worker(5, hostname="same")),
+        steps=True),
+    row("at-the-address-of-another-record", ("15/address-taken", ""), seen=lambda: managed(
+        w.worker(4), machines=(w.record(9, endpoint="192.0.2.4:50000", status=JOINED),)), steps=True, **ADD),
+    row("a-password-in-the-name-of-a-mirror", ("15/secret", "ConfigInvalid"), seen=blocked(MIRROR), steps=True),
+    row("a-private-key-among-certificates", ("15/secret", "ConfigInvalid"), seen=blocked(ROOTS), steps=True),
     row("by-a-schedule", ("15/schedule", "ScheduleCannotApprove"), seen=lambda: w.seen(w.plane()), actor=Actor("ada", "awx", True)),
     row("by-nobody", ("15/nobody", "ApproverUnknown"), seen=lambda: w.seen(w.plane()), actor=Actor("", "")),
     row("a-record-that-is-broken", ("15/record-broken", "RecordBroken"),
