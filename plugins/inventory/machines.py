@@ -171,8 +171,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
         if cache:
             try:
                 return [Host(entry["name"], tuple(entry["groups"]), entry["variables"]) for entry in self._cache[key]]
-            except KeyError:
-                pass
+            except (KeyError, TypeError):
+                pass  # not kept yet, or kept by something else
         found = self._read(path)
         self._cache[key] = [{"name": host.name, "groups": list(host.groups), "variables": dict(host.variables)} for host in found]
         return found
@@ -180,7 +180,8 @@ class InventoryModule(BaseInventoryPlugin, Constructable, Cacheable):
     def _read(self, path: str) -> list[Host]:
         listing = self._listing(os.path.dirname(os.path.abspath(path)))
         for broken in listing.broken:
-            self.display.warning(f"{broken.source}, line {broken.line}: {broken.message.rstrip('.')}. The machine {broken.name} is left out.")
+            where = f"{broken.source}, line {broken.line}" if broken.line else broken.source
+            self.display.warning(f"{where}: {broken.message.rstrip('.')}. The machine {broken.name} is left out.")
         records, expression = listing.records, self.get_option("select") or ""
         if expression:
             try:

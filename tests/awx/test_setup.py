@@ -40,7 +40,7 @@ def bare(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """As a first run has it: no credential, and nothing that only a person can say."""
     project = Project(tmp_path_factory.mktemp("bare") / "project")
     project.run("ichor.talos.awx_setup", "-e", json.dumps({"awx_setup_apply": False, "awx_setup_render_to": "awx", "awx_setup_image": "example/ee:1",
-                                                          "awx_setup_scm_url": "https://git.example.com/talos.git"}))
+                                                          "awx_setup_scm_url": "https://git.example.com/talos.git", "awx_setup_clusters": "prod, edge"}))
     return project.folder / "awx"
 
 
@@ -120,6 +120,12 @@ def test_what_an_awx_was_seen_to_refuse_or_to_change_again_is_not_there(written:
     assert not (written / "project" / "collections").exists()
 
 
+def test_a_list_may_be_a_text_as_a_command_line_gives_it(written: Path, bare: Path) -> None:
+    for kind in ("job_template", "workflow_job_template"):
+        lists = [[entry.get("extra_vars") for entry in objects(folder, kind)] for folder in (written, bare)]
+        assert lists[0] == lists[1] and any(value and ["prod", "edge"] in value.values() for value in lists[1])
+
+
 def test_surveys_have_the_fields_that_the_api_documents(written: Path) -> None:
     asked = [job for job in objects(written, "job_template") if job.get("survey_enabled")]
     assert asked
@@ -157,5 +163,8 @@ def test_the_thin_playbooks_play_the_collection_s(written: Path) -> None:
 
 
 def test_what_only_a_person_can_say_is_asked_for(tmp_path: Path) -> None:
-    run = Project(tmp_path / "project").run("ichor.talos.awx_setup", rc=2)
+    project = Project(tmp_path / "project")
+    run = project.run("ichor.talos.awx_setup", rc=2)
     assert "awx_setup_scm_url, awx_setup_image are not set" in run["ichor.talos.awx_setup : Check what only you can say"]["msg"]
+    run = project.run("ichor.talos.awx_setup", "-e", "awx_setup_apply=false awx_setup_render_to=awx awx_setup_reconcile_minutes=0", rc=2)
+    assert "awx_setup_reconcile_minutes is at least 2" in run["ichor.talos.awx_setup : Check the times"]["msg"] and not (project.folder / "awx").exists()

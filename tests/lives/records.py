@@ -14,6 +14,7 @@ import base64
 import datetime
 import json
 import os
+import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -31,14 +32,20 @@ GROUP = "ichor.maesh.dev/v1alpha1"
 
 
 class Records(Protocol):
-    """What both have. `options` name the store for a module; `environment` for a whole ansible-playbook in whose folder it is, and for what records
-    its results."""
+    """What both have. `options` name the store for a module, `environment` for a whole ansible-playbook in whose folder it is, and `recorded` for what
+    records its results."""
+
+    @property
+    def is_of_files(self) -> bool: ...
 
     @property
     def options(self) -> dict[str, Any]: ...
 
     @property
     def environment(self) -> dict[str, str]: ...
+
+    @property
+    def recorded(self) -> dict[str, str]: ...
 
     @property
     def variables(self) -> dict[str, Any]:
@@ -53,11 +60,20 @@ class Records(Protocol):
 
     def change_status(self, kind: str, name: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None: ...
 
+    def lose_status(self, kind: str, name: str) -> Callable[[], object]:
+        """What is given back puts it there again."""
+
     def events(self) -> list[dict[str, Any]]:
         """Each with `reason`, `type` and the `name` of its record."""
 
     def everything(self) -> dict[str, str]:
         """Every text of the store, by name."""
+
+    def written(self) -> dict[str, str]:
+        """What people and modules wrote, by name: the records without their status, and bundles."""
+
+    def holders(self) -> dict[str, str]:
+        """Who holds which lock; '' for one that is free."""
 
     def edit(self, kind: str, name: str, change: Callable[[str], str]) -> None:
         """As a person with an editor."""
@@ -67,10 +83,12 @@ class Records(Protocol):
 
     def remove(self, kind: str, name: str) -> None: ...
 
-    def bundle(self) -> bytes:
-        """The secrets bundle `prod`."""
+    def bundle(self, name: str = "prod") -> bytes: ...
 
-    def put_bundle(self, data: bytes) -> None: ...
+    def put_bundle(self, data: bytes, name: str = "prod") -> None: ...
+
+    def another(self, folder: Path) -> Records:
+        """A store that shares nothing with this one; `folder` is where it is if it is of files."""
 
 
 class Indented(yaml.SafeDumper):
@@ -87,11 +105,19 @@ class Folder:
     path: Path
 
     @property
+    def is_of_files(self) -> bool:
+        return True
+
+    @property
     def options(self) -> dict[str, Any]:
         return {"store_path": str(self.path)}
 
     @property
     def environment(self) -> dict[str, str]:
+        return {}
+
+    @property
+    def recorded(self) -> dict[str, str]:
         return {"RECORD_STORE": str(self.path)}
 
     @property
@@ -112,6 +138,11 @@ class Folder:
         content = json.loads(self._state(kind, name).read_text(encoding="utf-8"))
         self._state(kind, name).write_text(json.dumps({**content, "status": change(content["status"])}), encoding="utf-8")
 
+    def lose_status(self, kind: str, name: str) -> Callable[[], object]:
+        text = self._state(kind, name).read_text(encoding="utf-8")
+        self._state(kind, name).unlink()
+        return lambda: self._state(kind, name).write_text(text, encoding="utf-8")
+
     def events(self) -> list[dict[str, Any]]:
         path = self.path / ".state" / "events.jsonl"
         return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
@@ -120,6 +151,13 @@ class Folder:
         """Every file but the lock's, which every reader touches."""
         files = (path for path in sorted(self.path.rglob("*")) if path.is_file() and path.name != "lock")
         return {str(path.relative_to(self.path)): path.read_text(encoding="utf-8", errors="surrogateescape") for path in files}
+
+    def written(self) -> dict[str, str]:
+        return {name: text for name, text in self.everything().items() if not name.startswith(".state")}
+
+    def holders(self) -> dict[str, str]:
+        found = ((path.stem, path.read_text(encoding="utf-8")) for path in (self.path / ".state" / "leases").glob("*.json"))
+        return {name: str(json.loads(text).get("holder") or "") for name, text in found}
 
     def edit(self, kind: str, name: str, change: Callable[[str], str]) -> None:
         path = self._file(kind, name)
@@ -133,17 +171,17 @@ class Folder:
     def remove(self, kind: str, name: str) -> None:
         self._file(kind, name).unlink()
 
-    def bundle(self) -> bytes:
-        return self._bundle.read_bytes()
+    def bundle(self, name: str = "prod") -> bytes:
+        return (self.path / "secrets" / f"{name}.yaml").read_bytes()
 
-    def put_bundle(self, data: bytes) -> None:
-        self._bundle.parent.mkdir(mode=0o700, exist_ok=True)
-        self._bundle.touch(mode=0o600)
-        self._bundle.write_bytes(data)
+    def put_bundle(self, data: bytes, name: str = "prod") -> None:
+        path = self.path / "secrets" / f"{name}.yaml"
+        path.parent.mkdir(mode=0o700, exist_ok=True)
+        path.touch(mode=0o600)
+        path.write_bytes(data)
 
-    @property
-    def _bundle(self) -> Path:
-        return self.path / "secrets" / "prod.yaml"
+    def another(self, folder: Path) -> Records:
+        return Folder(folder)
 
     def _state(self, kind: str, name: str) -> Path:
         return self.path / ".state" / kind / f"{name}.json"
@@ -160,14 +198,20 @@ class Namespace:
     name: str = "ichor-system"
 
     @property
+    def is_of_files(self) -> bool:
+        return False
+
+    @property
     def options(self) -> dict[str, Any]:
         return {"store": "kubernetes", "store_kubeconfig": str(self.server.kubeconfig), "store_namespace": self.name}
 
     @property
     def environment(self) -> dict[str, str]:
-        told = {"port": self.server.port, "token": ADMIN_TOKEN, "paths": self._listings()}
-        return {"ICHOR_STORE": "kubernetes", "ICHOR_STORE_KUBECONFIG": str(self.server.kubeconfig), "ICHOR_STORE_NAMESPACE": self.name,
-                "RECORD_API": json.dumps(told)}
+        return {"ICHOR_STORE": "kubernetes", "ICHOR_STORE_KUBECONFIG": str(self.server.kubeconfig), "ICHOR_STORE_NAMESPACE": self.name}
+
+    @property
+    def recorded(self) -> dict[str, str]:
+        return {"RECORD_API": json.dumps({"port": self.server.port, "token": ADMIN_TOKEN, "paths": self._listings()})}
 
     @property
     def variables(self) -> dict[str, Any]:
@@ -180,11 +224,20 @@ class Namespace:
             return None
 
     def names(self, kind: str) -> list[str]:
-        return sorted(item["metadata"]["name"] for item in self._read(self._path(kind))["items"])
+        try:
+            return sorted(item["metadata"]["name"] for item in self._read(self._path(kind))["items"])
+        except FileNotFoundError:
+            return []
 
     def change_status(self, kind: str, name: str, change: Callable[[dict[str, Any]], dict[str, Any]]) -> None:
         record = self._read(self._path(kind, name))
-        self.server.read(f"{self._path(kind, name)}/status", {**record, "status": change(record["status"])}, "PUT")
+        self.server.read(f"{self._path(kind, name)}/status", {**record, "status": change(record.get("status") or {})}, "PUT")
+
+    def lose_status(self, kind: str, name: str) -> Callable[[], object]:
+        record = self._read(self._path(kind, name))
+        status = record.pop("status")
+        self.server.read(f"{self._path(kind, name)}/status", record, "PUT")
+        return lambda: self.change_status(kind, name, lambda unused: status)
 
     def status(self, kind: str, name: str) -> dict[str, Any]:
         return dict(self._read(self._path(kind, name)).get("status") or {})
@@ -202,6 +255,14 @@ class Namespace:
                 continue
         return found
 
+    def written(self) -> dict[str, str]:
+        found = {f"secrets/{secret['metadata']['name']}": json.dumps(secret["data"]) for secret in self._read(self._secrets)["items"]}
+        for kind in PLURALS:
+            for name in self.names(kind):
+                record = self._read(self._path(kind, name))
+                found[f"{kind}/{name}"] = json.dumps({"annotations": record["metadata"].get("annotations"), "spec": record["spec"]}, indent=1)
+        return found
+
     def edit(self, kind: str, name: str, change: Callable[[str], str]) -> None:
         record = self._read(self._path(kind, name))
         record["metadata"].pop("managedFields", None)
@@ -217,19 +278,20 @@ class Namespace:
     def remove(self, kind: str, name: str) -> None:
         self.server.read(self._path(kind, name), method="DELETE")
 
-    def bundle(self) -> bytes:
-        return base64.b64decode(self._read(f"/api/v1/namespaces/{self.name}/secrets/prod")["data"]["secrets.yaml"])
+    def bundle(self, name: str = "prod") -> bytes:
+        return base64.b64decode(self._read(f"{self._secrets}/{name}")["data"]["secrets.yaml"])
 
-    def put_bundle(self, data: bytes) -> None:
-        self.server.read(f"/api/v1/namespaces/{self.name}/secrets", {
-            "metadata": {"name": "prod"}, "data": {"secrets.yaml": base64.b64encode(data).decode()}})
+    def put_bundle(self, data: bytes, name: str = "prod") -> None:
+        self.server.read(self._secrets, {"metadata": {"name": name}, "data": {"secrets.yaml": base64.b64encode(data).decode()}})
+
+    def another(self, folder: Path) -> Records:
+        return Namespace(self.server, f"t-{uuid.uuid4().hex[:12]}")
 
     def holders(self) -> dict[str, str]:
-        """Who holds which lock; '' for one that is free."""
         leases = self._read(f"/apis/coordination.k8s.io/v1/namespaces/{self.name}/leases")["items"]
         return {lease["metadata"]["name"]: lease["spec"].get("holderIdentity") or "" for lease in leases}
 
-    def written(self, since: float) -> list[str]:
+    def changed(self, since: float) -> list[str]:
         """Verb, resource and name of what the product changed since a moment, as the API server's audit log has it."""
         found = []
         for line in self.server.audit.read_text(encoding="utf-8").splitlines():
@@ -244,6 +306,10 @@ class Namespace:
     def _listings(self) -> list[str]:
         return [*(self._path(kind) for kind in PLURALS), f"/api/v1/namespaces/{self.name}/events",
                 f"/apis/coordination.k8s.io/v1/namespaces/{self.name}/leases"]
+
+    @property
+    def _secrets(self) -> str:
+        return f"/api/v1/namespaces/{self.name}/secrets"
 
     def _path(self, kind: str, name: str = "") -> str:
         return f"/apis/{GROUP}/namespaces/{self.name}/{PLURALS[kind]}{'/' + name if name else ''}"

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,6 +25,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.errors import T
 from ansible_collections.ichor.talos.plugins.module_utils._node.issue import credentials_from_bundle
 from ansible_collections.ichor.talos.plugins.module_utils._node.nodes import TalosNodes
 from tests.lab.control import Lab
+from tests.lives.records import Folder, Records
 from tests.machinery.random_rows import SECRETS, base
 from tests.scenarios.playing import QUICK, machine
 
@@ -62,6 +62,8 @@ class Running:
     contract: str = "1.13"
     first: int = 1
     addresses: dict[str, str] = field(default_factory=dict)
+    #: Where its records are to be; None is the folder `ichor` in its own.
+    kept_in: Records | None = None
 
     def start(self, bootstrap: bool = True) -> Running:
         self.folder.mkdir(parents=True, exist_ok=True)
@@ -81,10 +83,14 @@ class Running:
     def path(self) -> Path:
         return self.folder / "talosconfig"
 
+    @property
+    def records(self) -> Records:
+        return self.kept_in or Folder(self.folder / "ichor")
+
     def options(self, *names: str, **more: Any) -> dict[str, Any]:
         """For talos_adopt; of all nodes unless some are named."""
         return {"cluster": NAME, "addresses": [self.addresses[name] for name in names or self.configs], "talosconfig": str(self.path),
-                "store_path": str(self.folder / "ichor"), "allow_loopback": True, "timing": dict(QUICK), **more}
+                **self.records.options, "allow_loopback": True, "timing": dict(QUICK), **more}
 
     def record(self, name: str) -> str:
         """The name that the record of a node has."""
@@ -92,17 +98,11 @@ class Running:
         return f"{NAME}-5a1f0c{number:02x}"
 
     def status(self, record: str, kind: str = "machines") -> dict[str, Any]:
-        found = json.loads((self.folder / "ichor" / ".state" / kind / f"{record}.json").read_text(encoding="utf-8"))
-        return dict(found["status"])
+        return self.records.status(kind, record)
 
     def ready(self, name: str) -> str:
         """The reason of Ready of a node's record."""
         return next((str(entry["reason"]) for entry in self.status(self.record(name)).get("conditions", []) if entry["type"] == "Ready"), "")
-
-    def files(self) -> dict[str, bytes]:
-        """Everything that adoption wrote, but the lock's file."""
-        folder = self.folder / "ichor"
-        return {str(path.relative_to(folder)): path.read_bytes() for path in sorted(folder.rglob("*")) if path.is_file() and path.name != "lock"}
 
 
 async def _bootstrap(address: str) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from tests.lives.records import Records, chosen
 from tests.parts.apiserver import ApiServer, running
 
 
@@ -18,3 +19,10 @@ def own() -> Iterator[ApiServer]:
     """An API server that knows nothing of this collection, for one file alone."""
     with running() as server:
         yield server
+
+
+@pytest.fixture(scope="module")
+def records(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Records]:
+    """A store of the chosen kind for one file; `another` of it is a test's own."""
+    with chosen(tmp_path_factory.mktemp("records") / "ichor") as records:
+        yield records

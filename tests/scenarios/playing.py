@@ -19,6 +19,7 @@ import time
 import uuid
 import weakref
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ import ansible.release
 import yaml
 
 from tests.lab.control import Lab
+from tests.lives.records import Folder, Records, chosen
 from tests.workshop.environments import BUILD, ROOT
 
 HERE = Path(__file__).parent
@@ -101,6 +103,8 @@ class Project:
     environment: dict[str, str] = field(default_factory=dict)
     #: A command that starts ansible-playbook in its turn.
     before: tuple[str, ...] = ()
+    #: Where its records are; None is the store beside the playbooks.
+    kept_in: Records | None = None
 
     def __post_init__(self) -> None:
         self.mark = uuid.uuid4().hex
@@ -113,6 +117,10 @@ class Project:
     @property
     def store(self) -> Path:
         return self.folder / "ichor"
+
+    @property
+    def records(self) -> Records:
+        return self.kept_in or Folder(self.store)
 
     def write(self, name: str, tasks: Sequence[dict[str, Any]], **play: Any) -> str:
         """A playbook with these tasks; the common options of all modules stand in module_defaults."""
@@ -127,7 +135,8 @@ class Project:
             **os.environ, "ANSIBLE_HOME": str(self.folder / ".ansible"), "ANSIBLE_LOCAL_TEMP": str(self.folder / ".ansible" / "tmp"),
             "ANSIBLE_REMOTE_TEMP": str(self.folder / ".ansible" / "tmp"), "TMPDIR": str(self.temporary), "ANSIBLE_LOCALHOST_WARNING": "0",
             "ANSIBLE_INVENTORY_UNPARSED_WARNING": "0", "ANSIBLE_CALLBACK_PLUGINS": str(HERE / "callbacks"), "ANSIBLE_CALLBACKS_ENABLED": "record,payloads",
-            "PAYLOADS": str(payloads()), "RECORD_FILE": str(self.folder / "results.jsonl"), "SCENARIO_MARK": self.mark, **self.environment,
+            "PAYLOADS": str(payloads()), "RECORD_FILE": str(self.folder / "results.jsonl"), "SCENARIO_MARK": self.mark,
+            **self.records.environment, **self.environment,
         }
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
@@ -181,6 +190,13 @@ class Project:
                 except OSError:
                     continue
         return found
+
+
+@contextmanager
+def a_project(folder: Path, **more: Any) -> Iterator[Project]:
+    """One whose records are in the chosen store."""
+    with chosen(folder / "ichor") as records:
+        yield Project(folder, kept_in=records, **more)
 
 
 def tree_hash(folder: Path) -> str:

@@ -175,7 +175,5 @@ class Kept:
 
 def kept(folder: Path, name: str, planes: int = 3, workers: int = 2) -> Iterator[Kept]:
     """A running cluster in an address range of its own; made by module processes, since that is shown elsewhere."""
-    project = Project(folder)
     with a_running_cluster(folder, name, planes, workers, etcd=True) as cluster:
-        project.environment |= cluster.records.environment
-        yield Kept(cluster, project)
+        yield Kept(cluster, Project(folder, environment=cluster.records.recorded, kept_in=cluster.records))

@@ -8,22 +8,24 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.clock import SystemClock
+from ansible_collections.ichor.talos.plugins.module_utils._kube.access import Access
 from ansible_collections.ichor.talos.plugins.module_utils._decide.approval_words import Wanted
 from ansible_collections.ichor.talos.plugins.module_utils._model.dialling import DialRules
-from ansible_collections.ichor.talos.plugins.module_utils._model.ports import Actor, Ports
+from ansible_collections.ichor.talos.plugins.module_utils._model.ports import Actor, Ports, Store
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import CLUSTER, Record
 from ansible_collections.ichor.talos.plugins.module_utils._model.timing import Timing
 from ansible_collections.ichor.talos.plugins.module_utils._node.nodes import TalosNodes
 from ansible_collections.ichor.talos.plugins.module_utils._operations import discover, machine_approval
+from ansible_collections.ichor.talos.plugins.module_utils._store.kubernetes.opening import open_store as open_kubernetes
 from ansible_collections.ichor.talos.plugins.module_utils._store.opening import open_store
 
 from tests.lab.control import Lab
+from tests.lives.records import Namespace, Records
 from tests.scenarios.playing import Project, wait_for
 
 VECTORS = Path(__file__).parents[1] / "vectors"
@@ -40,12 +42,11 @@ def generated(role: str) -> str:
     raise AssertionError(f"no configuration for {role}")
 
 
-def put_bundle(store: Path) -> None:
-    """The bundle that belongs to the generated configurations, as a person keeps it."""
-    secrets = store / "secrets"
-    secrets.mkdir(mode=0o700, exist_ok=True)
-    shutil.copy(VECTORS / "secrets.yaml", secrets / "prod.yaml")
-    (secrets / "prod.yaml").chmod(0o600)
+def opened(records: Records, create: bool = False) -> Store:
+    """The product's own store where these records are."""
+    if isinstance(records, Namespace):
+        return open_kubernetes(Access(kubeconfig=str(records.server.kubeconfig)), records.name, clock=SystemClock(), create=create)
+    return open_store(records.options["store_path"], clock=SystemClock(), create=create)
 
 
 def cluster(network: str, **more: Any) -> dict[str, Any]:
@@ -58,12 +59,12 @@ def approved(project: Project, network: str, machines: Sequence[tuple[str, str]]
     """A store with the cluster, its bundle, and these machines found and approved; by the operations themselves, which takes less
     time than ansible-playbook and is not what these tests are about."""
     asyncio.run(_approved(project, network, machines))
-    put_bundle(project.store)
+    project.records.put_bundle((VECTORS / "secrets.yaml").read_bytes())
 
 
 async def _approved(project: Project, network: str, machines: Sequence[tuple[str, str]]) -> None:
     clock = SystemClock()
-    store = open_store(str(project.store), clock=clock, create=True)
+    store = opened(project.records, create=True)
     store.create(Record(CLUSTER, "prod", {
         "endpoint": "https://127.0.0.9:6443", "talosVersion": "v1.13.9", "kubernetesVersion": "v1.35.0", "secretsRef": {"name": "prod"},
         "controlPlane": {"count": 1}, "discovery": {"ranges": [f"{network}.0/29"]}}))

@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+import yaml
 
 from tests.lab.configs import ClusterSecrets
 from tests.lab.control import Lab
+from tests.lives.records import chosen
 from tests.nursery.client import Nursery
 from tests.scenarios.adopting import Running, configuration, named
 from tests.scenarios.playing import Project, machine, network_of
@@ -45,8 +47,9 @@ def beside(running: Running) -> None:
 @pytest.fixture(scope="module")
 def managed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Running, Nursery]]:
     """A cluster of one control plane and one worker that is adopted, and nodes around it that are not."""
-    with Lab.start({"nodes": {}}, speed=20) as lab:
-        running = Running(lab, tmp_path_factory.mktemp("adding") / "project", network_of(__name__), CONFIGS).start()
+    folder = tmp_path_factory.mktemp("adding") / "project"
+    with Lab.start({"nodes": {}}, speed=20) as lab, chosen(folder / "ichor") as records:
+        running = Running(lab, folder, network_of(__name__), CONFIGS, kept_in=records).start()
         nursery = Nursery()
         try:
             ended = nursery.run("talos_adopt", **running.options("cp-1", "w-1", consent_class_b=True, control_planes=1))
@@ -62,20 +65,17 @@ def add(managed: tuple[Running, Nursery], *names: str, **more: Any) -> dict[str,
     return nursery.run("talos_adopt", **running.options(*names, add_machine=True, **{"consent_class_b": True, **more})).result
 
 
-def recorded(name: str, state: str) -> str:
+def record(running: Running, name: str, state: str) -> None:
     """The record of w-2 under a name, as discovery or a person left it."""
-    return (f"apiVersion: ichor.maesh.dev/v1alpha1\nkind: TalosMachine\nmetadata:\n  name: {name}\nspec:\n  clusterRef: prod\n"
-            f"  identity:\n    uuid: 5a1f0c03-51c8-4f0e-8d39-3cecef000003\n  endpoint: 192.0.2.3\n  approvalState: {state}\n")
+    running.records.put("machines", yaml.safe_load(
+        f"apiVersion: ichor.maesh.dev/v1alpha1\nkind: TalosMachine\nmetadata:\n  name: {name}\nspec:\n  clusterRef: prod\n"
+        f"  identity:\n    uuid: 5a1f0c03-51c8-4f0e-8d39-3cecef000003\n  endpoint: 192.0.2.3\n  approvalState: {state}\n"))
 
 
 def variables(running: Running, name: str, **more: Any) -> str:
     """For the playbook."""
     return json.dumps({"ichor_cluster": "prod", "ichor_addresses": [running.addresses[name]], "ichor_talosconfig": str(running.path),
-                       "ichor_store_path": str(running.folder / "ichor"), "ichor_allow_loopback": True, "ichor_consent_class_b": True, **more})
-
-
-def stored(running: Running) -> dict[str, bytes]:
-    return {name: text for name, text in running.files().items() if not name.startswith(".state")}
+                       **running.records.variables, "ichor_allow_loopback": True, "ichor_consent_class_b": True, **more})
 
 
 @dataclass(frozen=True)
@@ -105,38 +105,37 @@ REFUSED = {
 def test_what_is_refused_writes_nothing(managed: tuple[Running, Nursery], name: str) -> None:
     """By the playbook, and in check mode as well."""
     running, nursery = managed
-    case, mark, project = REFUSED[name], running.lab.mark(), Project(running.folder)
+    case, mark, project = REFUSED[name], running.lab.mark(), Project(running.folder, kept_in=running.records)
     path = running.folder / ("other.talosconfig" if case.wrong else "talosconfig")
-    record = running.folder / "ichor" / "machines" / "prod-rejected.yaml"
     if case.rejected:
-        record.write_text(recorded("prod-rejected", "rejected"), encoding="utf-8")
+        record(running, "prod-rejected", "rejected")
     try:
-        before = running.files()
+        before = running.records.everything()
         check = nursery.run("talos_adopt", check=True, **running.options(case.node, add_machine=True, consent_class_b=True, talosconfig=str(path))).result
         run = project.run("ichor.talos.add_machine", "-e", variables(running, case.node, ichor_talosconfig=str(path)), rc=2)
         assert check["failed"]
         for found in (check, run["Adopt"]):
             assert not found["changed"] and found["reason"] == case.reason, found
             assert all(text in found["msg"] for text in case.says), found["msg"]
-        assert running.files() == before and running.lab.writes(since=mark) == {}
+        assert running.records.everything() == before and running.lab.writes(since=mark) == {}
     finally:
-        record.unlink(missing_ok=True)
+        if case.rejected:
+            running.records.remove("machines", "prod-rejected")
 
 
 def test_what_is_approved_is_reported_and_skipped(managed: tuple[Running, Nursery]) -> None:
-    before = stored(managed[0])
+    before = managed[0].records.written()
     found = add(managed, "w-1")
     assert not found["changed"] and not found.get("failed") and [one["state"] for one in found["adoption"]] == ["adopted"]
-    assert stored(managed[0]) == before
+    assert managed[0].records.written() == before
 
 
 def test_a_worker_is_added(managed: tuple[Running, Nursery]) -> None:
     """Through the playbook: the pending record that discovery would have made is completed under its own name."""
     running = managed[0]
-    path = running.folder / "ichor" / "machines" / "prod-found.yaml"
-    path.write_text(recorded("prod-found", "pending"), encoding="utf-8")
+    record(running, "prod-found", "pending")
     mark = running.lab.mark()
-    project = Project(running.folder)
+    project = Project(running.folder, kept_in=running.records)
     options = variables(running, "w-2")
     check = project.run("ichor.talos.add_machine", "-e", options, "--check", "--diff")["Adopt"]
     run = project.run("ichor.talos.add_machine", "-e", options)["Adopt"]

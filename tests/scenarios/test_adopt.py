@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from tests.lab.control import Lab
+from tests.lives.records import PLURALS, Folder, chosen
 from tests.machinery.oddities import ODDITIES, Oddity, made, of_contract, with_edits
 from tests.nursery.client import Nursery
 from tests.scenarios.adopting import Running, named
@@ -58,19 +59,20 @@ def nodes(contract: str) -> tuple[dict[str, str], dict[str, Oddity]]:
 def world(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[World]:
     contract = str(request.param)
     texts, odd = nodes(contract)
-    with Lab.start({"nodes": {}}, speed=20) as lab:
-        yield World(Running(lab, tmp_path / "project", network_of(f"{__name__} {contract}"), texts, contract).start(), odd)
+    with Lab.start({"nodes": {}}, speed=20) as lab, chosen(tmp_path / "project" / "ichor") as records:
+        yield World(Running(lab, tmp_path / "project", network_of(f"{__name__} {contract}"), texts, contract, kept_in=records).start(), odd)
 
 
 def play(project: Project, running: Running, *more: str, rc: int | None = 0, **variables: Any) -> Run:
     options = {"ichor_cluster": "prod", "ichor_addresses": list(running.addresses.values()), "ichor_talosconfig": str(running.path),
-               "ichor_store_path": str(project.store), "ichor_allow_loopback": True, "ichor_consent_class_b": True, **variables}
+               **running.records.variables, "ichor_allow_loopback": True, "ichor_consent_class_b": True, **variables}
     return project.run("ichor.talos.adopt", "-e", json.dumps(options), *more, rc=rc)
 
 
 def test_what_people_have_is_adopted_and_what_no_record_holds_is_named(world: World) -> None:
     running = world.running
-    project, lab = Project(running.folder), running.lab
+    records, lab = running.records, running.lab
+    project = Project(running.folder, kept_in=records)
     mark = lab.mark()
     names = {name: running.record(name) for name in running.configs}
 
@@ -82,7 +84,9 @@ def test_what_people_have_is_adopted_and_what_no_record_holds_is_named(world: Wo
         assert all(one["hint"] for one in told[names[name]]["class_c"])
     assert shown["changed"] and set(shown["blocked"]) == {names[name] for name in world.blocked}
     # What a check opens may be made; records, bundle and events are not.
-    assert not any(text.startswith((b"apiVersion", b"cluster:")) for text in running.files().values())
+    assert not any(records.names(kind) for kind in PLURALS) and not records.events()
+    with pytest.raises(FileNotFoundError):
+        records.bundle()
     assert told[names["cp-1"]]["role"] == "controlplane" and told[names["cp-1"]]["install"]
 
     run = play(project, running)
@@ -105,7 +109,6 @@ def test_what_people_have_is_adopted_and_what_no_record_holds_is_named(world: Wo
         loop.close()
     assert ended.result["plan"] == [] and {one["reason"] for one in ended.result["machines"]} == {"Converged"}, ended.result
     assert len(ended.result["machines"]) == len(world.good) and lab.writes(since=mark) == {}
-    bundle = project.store / "secrets" / "prod.yaml"
-    assert bundle.stat().st_mode & 0o777 == 0o600
-    written = b"".join(running.files().values()).decode() + check.output + run.output + str(check.tasks) + str(run.tasks)
+    assert not isinstance(records, Folder) or (records.path / "secrets" / "prod.yaml").stat().st_mode & 0o777 == 0o600
+    written = "".join(records.everything().values()) + records.bundle().decode() + check.output + run.output + str(check.tasks) + str(run.tasks)
     assert [oddity.name for oddity in world.blocked.values() if oddity.secret and oddity.secret in written] == []

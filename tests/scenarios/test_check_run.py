@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.lab.control import Lab
+from tests.lives.records import Records
 from tests.scenarios.playing import Project, lab_of, machine, network_of
 from tests.scenarios.sending import MACHINE, cluster
 
@@ -24,8 +25,9 @@ def lab() -> Iterator[Lab]:
 
 
 @pytest.fixture
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return Project(tmp_path_factory.mktemp("check") / "project", environment={"ANSIBLE_CACHE_PLUGIN": "jsonfile"})
+def project(records: Records, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    folder = tmp_path_factory.mktemp("check") / "project"
+    return Project(folder, environment={"ANSIBLE_CACHE_PLUGIN": "jsonfile"}, kept_in=records.another(folder / "ichor"))
 
 
 DISCOVER = {"name": "Discover", "ichor.talos.talos_discover": {"cluster": "prod"}}

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from tests.lab.control import Lab
-from tests.scenarios.playing import Project, lab_of, machine, network_of, tree_hash, wait_for, writes
+from tests.lives.records import Records
+from tests.scenarios.playing import Project, lab_of, machine, network_of, wait_for, writes
 from tests.scenarios.sending import approved
 
 NETWORK = network_of(__name__)
@@ -33,8 +34,9 @@ def lab() -> Iterator[Lab]:
 
 
 @pytest.fixture
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    project = Project(tmp_path_factory.mktemp("loop") / "project")
+def project(records: Records, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    folder = tmp_path_factory.mktemp("loop") / "project"
+    project = Project(folder, kept_in=records.another(folder / "ichor"))
     approved(project, NETWORK, ((CONTROL_PLANE, "controlplane"), (FIRST, "worker"), (SECOND, "worker")))
     return project
 
@@ -50,10 +52,10 @@ def role(project: Project, **options: Any) -> str:
 
 
 def test_a_narrower_scope_and_a_node_that_hangs(lab: Lab, project: Project) -> None:
-    before = tree_hash(project.store)
+    before = project.records.everything()
     checked = project.run(role(project, save_plan="plan.json"), "--check")
     assert {target for dummy, target in checked.steps} == {CONTROL_PLANE, FIRST, SECOND}
-    assert tree_hash(project.store) == before and not writes(lab)
+    assert project.records.everything() == before and not writes(lab)
 
     one = project.run(role(project, machines=[FIRST], until="time", passes=1))
     assert one.steps == [("ApplyConfig", FIRST)] and lab.writes(accepted_only=True) == {"ApplyConfiguration": 1}
@@ -82,6 +84,6 @@ def test_told_to_stop_it_is_gone_within_seconds(lab: Lab, project: Project, whom
     mark = lab.mark()
     process.wait(30)
     assert not left and not [entry for entry in lab.log(since=mark) if entry["event"] == "call"]
-    assert not list((project.store / ".state" / "leases").glob("*.json")) and "Traceback" not in project.output()
+    assert not any(project.records.holders().values()) and "Traceback" not in project.output()
     again = project.run(role(project, passes=1, until="time"))
     assert not again.steps and lab.writes(accepted_only=True) == {"ApplyConfiguration": 3}

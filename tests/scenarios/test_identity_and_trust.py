@@ -11,10 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.lab.control import Lab
-from tests.scenarios.playing import Project, lab_of, machine, network_of, writes
+from tests.lives.records import Records
+from tests.scenarios.playing import Project, a_project, lab_of, machine, network_of, writes
 from tests.scenarios.sending import cluster
 
 NETWORK = network_of(__name__)
@@ -33,16 +33,25 @@ def lab() -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="module")
-def project(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Project:
+def project(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
     """A store with what the first discovery found; each test has a machine of its own in it."""
-    project = Project(tmp_path_factory.mktemp("trust") / "project")
-    project.play("begin", [cluster(NETWORK, discovery={"ranges": [f"{NETWORK}.1-{NETWORK}.20"]}), DISCOVER])
-    return project
+    with a_project(tmp_path_factory.mktemp("trust") / "project") as project:
+        project.play("begin", [cluster(NETWORK, discovery={"ranges": [f"{NETWORK}.1-{NETWORK}.20"]}), DISCOVER])
+        yield project
 
 
-def spec(project: Project, name: str) -> dict[str, Any]:
+@pytest.fixture(scope="module")
+def records(project: Project) -> Records:
+    return project.records
+
+
+def spec(records: Records, name: str) -> dict[str, Any]:
     """What people wrote of a machine."""
-    return dict(yaml.safe_load((project.store / "machines" / f"{name}.yaml").read_text(encoding="utf-8"))["spec"])
+    return dict((records.record("machines", name) or {})["spec"])
+
+
+def weak_ones(records: Records) -> list[str]:
+    return [name for name in records.names("machines") if name.startswith("weak-")]
 
 
 def approve(task: str, name: str, **more: Any) -> dict[str, Any]:
@@ -62,17 +71,17 @@ def info(task: str, name: str) -> dict[str, Any]:
     return {"name": task, "ichor.talos.talos_machine_info": {"machine": name}}
 
 
-def test_a_weak_identity_is_resolved_by_a_person_and_accepted_by_name(lab: Lab, project: Project) -> None:
-    (path,) = (project.store / "machines").glob("weak-*.yaml")
+def test_a_weak_identity_is_resolved_by_a_person_and_accepted_by_name(project: Project, records: Records) -> None:
+    (name,) = weak_ones(records)
     run = project.play("weak", [
-        approve("Unresolved", path.stem, accept_weak_identity=True), edit("Resolve", path.stem, identity={"serial": BOARD["serial"]}),
-        approve("Unaccepted", path.stem), approve("Accepted", path.stem, accept_weak_identity=True), look("Look", WEAK)])
+        approve("Unresolved", name, accept_weak_identity=True), edit("Resolve", name, identity={"serial": BOARD["serial"]}),
+        approve("Unaccepted", name), approve("Accepted", name, accept_weak_identity=True), look("Look", WEAK)])
     assert (run["Unresolved"]["reason"], run["Unaccepted"]["reason"]) == ("WeakIdentityUnresolved", "WeakIdentity")
-    assert run["Accepted"]["changed"] is True and spec(project, path.stem)["approvalState"] == "approved"
-    assert run["Look"]["changed"] is False and list((project.store / "machines").glob("weak-*.yaml")) == [path]
+    assert run["Accepted"]["changed"] is True and spec(records, name)["approvalState"] == "approved"
+    assert run["Look"]["changed"] is False and weak_ones(records) == [name]
 
 
-def test_certificates_that_rotated_after_the_approval_are_trusted_in_one_action(lab: Lab, project: Project) -> None:
+def test_certificates_that_rotated_after_the_approval_are_trusted_in_one_action(lab: Lab, project: Project, records: Records) -> None:
     pair = [NAMES["first"], NAMES["second"]]
     project.play("approve", [{"name": "Approve", "ichor.talos.talos_machine_approval": {"machines": pair, "role": "worker", "install": {"disk": "/dev/sda"}}}])
     for node in ("first", "second"):
@@ -84,21 +93,21 @@ def test_certificates_that_rotated_after_the_approval_are_trusted_in_one_action(
     assert planned["Trust"]["plan_id"] == run["Trust"]["plan_id"]
     assert [step["target"] for step in run["Trust"]["plan"]] == sorted(pair) and run["Again"]["changed"] is False
     for node in ("first", "second"):
-        assert spec(project, NAMES[node])["acceptedFingerprint"] == lab.state(node=node)["fingerprint"]
+        assert spec(records, NAMES[node])["acceptedFingerprint"] == lab.state(node=node)["fingerprint"]
 
 
-def test_one_identity_with_two_certificates_at_once_is_recorded_nowhere_and_not_approved(lab: Lab, project: Project) -> None:
+def test_one_identity_with_two_certificates_at_once_is_recorded_nowhere_and_not_approved(lab: Lab, project: Project, records: Records) -> None:
     name, own, other = NAMES["twinned"], NODES["twinned"]["address"], f"{NETWORK}.13"
     lab.add(name="twin", description={**NODES["twinned"], "address": other})
-    before = spec(project, name)
+    before = spec(records, name)
     run = project.play("twin", [look("Look", own, other), approve("Refused", name)])
     assert run["Look"]["changed"] is False and {found["rule"] for found in run["Look"]["found"]} == {"6/twin"}
-    assert run["Refused"]["reason"] == "TwinIdentity" and spec(project, name) == before
+    assert run["Refused"]["reason"] == "TwinIdentity" and spec(records, name) == before
     lab.remove(node="twin")
     assert project.play("cleared", [DISCOVER, approve("Approved", name)])["Approved"]["changed"] is True
 
 
-def test_a_machine_that_moved_is_followed_and_its_new_certificate_has_to_be_named(lab: Lab, project: Project) -> None:
+def test_a_machine_that_moved_is_followed_and_its_new_certificate_has_to_be_named(lab: Lab, project: Project, records: Records) -> None:
     name, home, away = NAMES["mover"], NODES["mover"]["address"], f"{NETWORK}.14"
     project.play("approve", [approve("Approve", name)])
     lab.move(node="mover", address=away)
@@ -106,7 +115,7 @@ def test_a_machine_that_moved_is_followed_and_its_new_certificate_has_to_be_name
     run = project.play("moved", [look("Look", away), edit("Unnamed", name, trust=True), edit("Named", name, trust=True, fingerprint=fingerprint)])
     assert [(move["what"], move["after"]) for move in run["Look"]["transitions"]] == [("observedEndpoint", f"{away}:50000")]
     assert run["Unnamed"]["reason"] == "FingerprintMismatch" and f"fingerprint: {fingerprint}" in run["Unnamed"]["msg"]
-    assert (spec(project, name)["acceptedFingerprint"], spec(project, name)["endpoint"]) == (fingerprint, home)
+    assert (spec(records, name)["acceptedFingerprint"], spec(records, name)["endpoint"]) == (fingerprint, home)
 
 
 def test_a_redirected_pending_machine_is_held_against_the_node_at_its_own_address(lab: Lab, project: Project) -> None:
@@ -121,42 +130,40 @@ def test_a_redirected_pending_machine_is_held_against_the_node_at_its_own_addres
     assert project.play("refused", [approve("Refused", name)])["Refused"]["reason"] == "TwinIdentity"
 
 
-def test_lost_status_of_an_approved_machine_is_no_licence_until_a_person_trusts_it(lab: Lab, project: Project) -> None:
+def test_lost_status_of_an_approved_machine_is_no_licence_until_a_person_trusts_it(project: Project, records: Records) -> None:
     name = NAMES["loser"]
     project.play("approve", [approve("Approve", name)])
-    (state,) = (project.store / ".state" / "machines").glob(f"{name}*")
-    state.unlink()
+    records.lose_status("machines", name)
     run = project.play("lost", [approve("Refused", name, hostname="w-1"), info("Lost", name), edit("Trust", name, trust=True), info("Found", name)])
     assert run["Refused"]["reason"] == "StatusMissing"
     assert "trust: true" in run["Lost"]["records"][0]["doing"]["advice"] and "status was lost" in run["Lost"]["records"][0]["doing"]["what"]
     assert "status was lost" not in run["Found"]["records"][0]["doing"]["what"]
 
 
-def test_a_record_is_deleted_only_when_that_is_meant_and_is_found_again_with_nothing_inherited(lab: Lab, project: Project) -> None:
+def test_a_record_is_deleted_only_when_that_is_meant_and_is_found_again_with_nothing_inherited(lab: Lab, project: Project, records: Records) -> None:
     name, gone = NAMES["goner"], {"state": "absent", "allow_delete": True}
     run = project.play("deleted", [edit("Unmeant", name, state="absent"), approve("Approve", name), edit("Deleted", name, **gone),
                                    edit("Twice", name, **gone), look("Look", NODES["goner"]["address"])])
     assert run["Unmeant"]["reason"] == "DeleteNotAllowed"
     assert (run["Deleted"]["deleted"], run["Twice"]["changed"]) == ([name], False)
     assert [(step["action"], step["target"]) for step in run["Look"]["plan"]] == [("CreateMachine", name)]
-    assert spec(project, name)["approvalState"] == "pending" and "acceptedFingerprint" not in spec(project, name)
+    assert spec(records, name)["approvalState"] == "pending" and "acceptedFingerprint" not in spec(records, name)
     assert writes(lab) == []
 
 
-def test_a_record_that_was_deleted_in_git_is_found_again_with_nothing_inherited(lab: Lab, project: Project) -> None:
+def test_a_record_that_was_deleted_in_git_is_found_again_with_nothing_inherited(lab: Lab, project: Project, records: Records) -> None:
     """An order of a person that git took back: the machine is the same, and what was known of it counts for nothing."""
     name, address = NAMES["vanished"], NODES["vanished"]["address"]
     project.play("approve", [approve("Approve", name)])
-    file, state = project.store / "machines" / f"{name}.yaml", project.store / ".state" / "machines" / f"{name}.json"
-    known = json.loads(state.read_text(encoding="utf-8"))
-    known["status"] |= {"stage": "running", "configStoredAt": "2026-01-01T00:00:00Z", "storedConfigHash": "a" * 64, "appliedConfigHash": "a" * 64}
-    state.write_text(json.dumps(known), encoding="utf-8")
-    file.unlink()
+    known = {"stage": "running", "configStoredAt": "2026-01-01T00:00:00Z", "storedConfigHash": "a" * 64, "appliedConfigHash": "a" * 64}
+    records.change_status("machines", name, lambda status: {**status, **known})
+    records.remove("machines", name)
     lab.reissue(node="vanished")
     run = project.play("vanished", [look("Look", address), info("Info", name)])
     assert [(step["action"], step["target"]) for step in run["Look"]["plan"]] == [("CreateMachine", name)]
-    assert "deleted or renamed by hand" in " ".join(run.output.split())
-    assert spec(project, name)["approvalState"] == "pending" and "acceptedFingerprint" not in spec(project, name)
-    status = json.loads(state.read_text(encoding="utf-8"))["status"]
+    # An API server deletes the status with the record, so nothing of it is left to be told.
+    assert ("deleted or renamed by hand" in " ".join(run.output.split())) is records.is_of_files
+    assert spec(records, name)["approvalState"] == "pending" and "acceptedFingerprint" not in spec(records, name)
+    status = records.status("machines", name)
     assert status["maintenanceFingerprint"] == lab.state(node="vanished")["fingerprint"]
     assert not {"configStoredAt", "storedConfigHash", "appliedConfigHash"} & status.keys()

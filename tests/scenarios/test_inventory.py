@@ -10,16 +10,18 @@ import json
 import shutil
 import subprocess
 import sys
+import uuid
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from ansible_collections.ichor.talos.plugins.module_utils._ansible.clock import SystemClock
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import CLUSTER, MACHINE, Record
-from ansible_collections.ichor.talos.plugins.module_utils._store.opening import open_store
+from tests.lives.records import Namespace, Records
+from tests.parts.apiserver import ApiServer
 from tests.scenarios.playing import Project
+from tests.scenarios.sending import opened
 
 BUNDLE = Path(__file__).parents[1] / "vectors" / "secrets.yaml"
 APPROVED = {"approvalState": "approved", "approvedBy": "ada", "approvedAt": "2026-01-01T00:00:00Z"}
@@ -31,14 +33,16 @@ def spec(number: int, **more: Any) -> dict[str, Any]:
 
 
 @pytest.fixture
-def project(tmp_path: Path) -> Project:
+def project(records: Records, tmp_path: Path) -> Project:
+    return filled(Project(tmp_path / "project", kept_in=records.another(tmp_path / "project" / "ichor")))
+
+
+def filled(project: Project) -> Project:
     """A store with four machines: one that runs, one that waits, a pending one and a rejected one; and a bundle in it."""
-    project = Project(tmp_path / "project")
-    store = open_store(str(project.store), clock=SystemClock(), create=True)
+    store = opened(project.records, create=True)
     store.create(Record(CLUSTER, "prod", {"endpoint": "https://192.0.2.5:6443", "talosVersion": "v1.13.9", "kubernetesVersion": "v1.35.0",
                                           "secretsRef": {"name": "prod"}}))
-    (project.store / "secrets").mkdir(mode=0o700, exist_ok=True)
-    shutil.copy(BUNDLE, project.store / "secrets" / "prod.yaml")
+    project.records.put_bundle(BUNDLE.read_bytes())
     ready = {"type": "Ready", "status": "True", "reason": "Converged", "message": "", "lastTransitionTime": "2026-01-01T00:00:00Z"}
     evil = "{{ lookup('ansible.builtin.pipe', 'touch evaluated') }}"
     records = {
@@ -95,7 +99,7 @@ def test_what_a_machine_said_is_data_in_every_play(project: Project) -> None:
         {"name": "Show", "ansible.builtin.debug": {"msg": "{{ ichor_spec.identity.serial }}"}},
         {"name": "Hand on", "ansible.builtin.set_fact": {"serial": "{{ ichor_spec.identity.serial }}"}},
         {"name": "Show again", "ansible.builtin.debug": {"var": "serial"}},
-        {"name": "Ask", "ichor.talos.talos_machine_info": {"machine": "{{ inventory_hostname }}", "store_path": str(project.store)}}]}]
+        {"name": "Ask", "ichor.talos.talos_machine_info": {"machine": "{{ inventory_hostname }}"}}]}]
     path = project.folder / "use.yml"
     path.write_text(yaml.safe_dump(play), encoding="utf-8")
     run = project.run("-i", "prod.ichor.yml", str(path), "--limit", "runs", rc=None)
@@ -110,17 +114,36 @@ def secrets_in(told: str) -> list[str]:
     return [secret for secret in secrets if secret in told]
 
 
+def test_an_api_server_gives_the_same(project: Project, apiserver: ApiServer, tmp_path: Path) -> None:
+    other = filled(Project(tmp_path / "other", kept_in=Namespace(apiserver, f"t-{uuid.uuid4().hex[:12]}")))
+    first, second = (json.loads(inventory(one, "--list")) for one in (project, other))
+    for listed in (first, second):
+        for variables in listed["_meta"]["hostvars"].values():
+            # Each store's own: which record a status is of.
+            variables["ichor_status"].pop("recordUID", "")
+    assert first == second and not secrets_in(json.dumps(second))
+    other.environment["ICHOR_STORE_NAMESPACE"] = "nobody-is-here"
+    assert "runs" not in asked(other, "--graph").stdout
+    other.environment["ICHOR_STORE_KUBECONFIG"] = str(tmp_path / "none")
+    ended = asked(other, "--graph")
+    assert str(tmp_path / "none") in " ".join(ended.stderr.split()) and "runs" not in ended.stdout
+
+
 def test_no_secret_is_in_it(project: Project) -> None:
     assert not secrets_in(inventory(project, "--list") + inventory(project, "--graph", "--vars"))
 
 
+@pytest.mark.directory_only
 def test_a_broken_record_is_named_and_the_others_stay(project: Project) -> None:
     (project.store / "machines" / "waits.yaml").write_text("kind: [", encoding="utf-8")
+    (project.store / "machines" / "folder.yaml").mkdir()
     ended = asked(project, "--graph")
     assert "waits.yaml" in ended.stderr and "runs" in ended.stdout and "--waits" not in ended.stdout
+    assert "folder.yaml: it is a folder. The machine folder is left out." in " ".join(ended.stderr.split())
     assert ". The machine waits is left out." in " ".join(ended.stderr.split())
 
 
+@pytest.mark.directory_only
 def test_a_store_that_is_not_there_is_one_sentence(project: Project) -> None:
     (project.folder / "prod.ichor.yml").write_text("plugin: ichor.talos.machines\nstore_path: nowhere\n", encoding="utf-8")
     ended = asked(project, "--graph")
@@ -128,6 +151,7 @@ def test_a_store_that_is_not_there_is_one_sentence(project: Project) -> None:
     assert 1 <= " ".join(ended.stderr.split()).count("There is no store in") <= 2
 
 
+@pytest.mark.directory_only
 def test_a_relative_store_path_starts_at_the_folder_of_the_inventory_file(project: Project) -> None:
     (project.folder / "inventory").mkdir()
     (project.folder / "inventory" / "near.ichor.yml").write_text("plugin: ichor.talos.machines\nstore_path: ../ichor\n", encoding="utf-8")
@@ -137,6 +161,7 @@ def test_a_relative_store_path_starts_at_the_folder_of_the_inventory_file(projec
     assert "--runs" not in none.stdout and "inventory/ichor" in none.stderr
 
 
+@pytest.mark.directory_only
 def test_a_thousand_machines(project: Project) -> None:
     for number in range(10, 1010):
         record = {"apiVersion": "ichor.maesh.dev/v1alpha1", "kind": "TalosMachine", "metadata": {"name": f"m{number}"},
@@ -161,12 +186,16 @@ def test_machines_can_be_selected_composed_and_grouped(project: Project) -> None
     assert "select is no JMESPath expression" in wrong.stderr and "runs" not in wrong.stdout
 
 
+@pytest.mark.directory_only
 def test_what_is_cached_is_the_same_and_holds_no_secret(project: Project) -> None:
     kept = project.folder / "kept"
     (project.folder / "prod.ichor.yml").write_text(yaml.safe_dump({
         "plugin": "ichor.talos.machines", "cache": True, "cache_plugin": "ansible.builtin.jsonfile", "cache_connection": str(kept), "cache_timeout": 3600}),
         encoding="utf-8")
     first = inventory(project, "--list")
+    for path in kept.iterdir():
+        path.write_text('["something else"]', encoding="utf-8")
+    assert inventory(project, "--list") == first
     shutil.rmtree(project.store)
     again, exported = inventory(project, "--list"), inventory(project, "--list", "--export")
     files = [path.read_text(encoding="utf-8") for path in kept.iterdir()]

@@ -104,9 +104,10 @@ def received(running: Kept, mark: int) -> list[str]:
 
 def test_the_only_control_plane_is_not_begun_empty_and_its_way_out_is_named(running: Kept, tmp_path: Path) -> None:
     folder = tmp_path / "alone"
-    project = Project(folder)
-    project.environment["RECORD_STORE"] = str(project.store)
-    alone = Kept(Cluster(running.lab, running.cluster.nursery, folder, network_of(f"{__name__} alone"), 1, 0, prefix="x").create(), project)
+    records = running.cluster.records.another(folder / "ichor")
+    project = Project(folder, environment=records.recorded, kept_in=records)
+    cluster = Cluster(running.lab, running.cluster.nursery, folder, network_of(f"{__name__} alone"), 1, 0, prefix="x", kept_in=records)
+    alone = Kept(cluster.create(), project)
     name = alone.cluster.names["xcp-1"]
     alone.cluster.wipe("xcp-1")
     check, run = alone.play(CHECK, RUN)

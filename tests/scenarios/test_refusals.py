@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from tests.lab.control import Lab
-from tests.scenarios.playing import Project, Run, lab_of, machine, network_of, tree_hash, writes
+from tests.lives.records import Records
+from tests.scenarios.playing import Project, Run, lab_of, machine, network_of, writes
 from tests.scenarios.sending import NODE, approved, cluster, generated
 
 NETWORK = network_of(__name__)
@@ -26,8 +27,9 @@ def lab() -> Iterator[Lab]:
 
 
 @pytest.fixture
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return Project(tmp_path_factory.mktemp("refusals") / "project")
+def project(records: Records, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    folder = tmp_path_factory.mktemp("refusals") / "project"
+    return Project(folder, kept_in=records.another(folder / "ichor"))
 
 
 def approval(**options: Any) -> dict[str, Any]:
@@ -50,7 +52,7 @@ REFUSALS: dict[str, tuple[dict[str, Any], str]] = {
     "an unexpanded template": (sending(machine=APPROVED, config_file="template.yaml"), "TemplateUnexpanded"),
     "a missing file": (sending(machine=APPROVED, config_file="none.yaml"), "InvalidInput"),
     "loopback": ({"ichor.talos.talos_maintenance_apply": {"machine": APPROVED, "config_file": "config.yaml", "allow_loopback": False}}, "EndpointRefused"),
-    "no store": ({"ichor.talos.talos_stage": {"machine": APPROVED, "store_path": "nowhere"}}, "StoreMissing"),
+    "no store": ({"ichor.talos.talos_stage": {"machine": APPROVED, "store": "directory", "store_path": "nowhere"}}, "StoreMissing"),
     "a missing plan file": (sending(machine=APPROVED, config_file="config.yaml", plan_file="none.json"), "InvalidInput"),
 }
 
@@ -60,14 +62,14 @@ def test_refusals_fail_the_task_in_both_modes_with_the_same_reason(lab: Lab, pro
     approved(project, NETWORK)
     (project.folder / "config.yaml").write_text(generated("controlplane"), encoding="utf-8")
     (project.folder / "template.yaml").write_text(generated("controlplane").replace("debug: false", "debug: {{ debug }}"), encoding="utf-8")
-    specs = {path.name: path.read_bytes() for path in (project.store / "machines").iterdir()}
+    written = project.records.written()
     mark = lab.mark()
     tasks = [{"name": name, **task, "ignore_errors": True} for name, (task, dummy) in REFUSALS.items()]
     run = project.play("refused", tasks, *arguments)
     assert {name: run[name]["reason"] for name in REFUSALS} == {name: reason for name, (dummy, reason) in REFUSALS.items()}
     assert [run[name]["msg"] for name in REFUSALS if not run[name]["msg"].endswith((".", "="))] == []
     assert [name for name in REFUSALS if run[name]["changed"]] == []
-    assert {path.name: path.read_bytes() for path in (project.store / "machines").iterdir()} == specs
+    assert project.records.written() == written
     assert writes(lab, mark) == []
 
 
@@ -78,9 +80,9 @@ def plan_of(run: Run) -> str:
 def test_a_saved_plan_after_the_certificate_was_renewed(lab: Lab, project: Project) -> None:
     """Talos issues a new certificate every 12 hours: the plan of the evening is not carried out in the morning unseen."""
     project.play("found", [cluster(NETWORK), {"name": "Discover", "ichor.talos.talos_discover": {"cluster": "prod"}}])
-    before = tree_hash(project.store)
+    before = project.records.everything()
     evening = project.play("evening", [{"name": "Approve", **approval(save_plan="plan.json")}], "--check")
-    assert tree_hash(project.store) == before
+    assert project.records.everything() == before
     old = lab.state(node="other")["fingerprint"]
     new = lab.reissue(node="other")["fingerprint"]
     morning = project.play("morning", [{"name": "Approve", **approval(plan_file="plan.json")}], rc=2)
@@ -90,8 +92,7 @@ def test_a_saved_plan_after_the_certificate_was_renewed(lab: Lab, project: Proje
     assert by_id["Approve"]["reason"] == "PlanChanged"
     agreed = project.play("agreed", [{"name": "Approve", **approval(expect_plan_id=plan_of(by_id))}])
     assert agreed["Approve"]["changed"] is True
-    record = json.loads((project.store / ".state" / "machines" / f"{PENDING}.json").read_text(encoding="utf-8"))
-    assert new in json.dumps(record) or new in (project.store / "machines" / f"{PENDING}.yaml").read_text(encoding="utf-8")
+    assert new in json.dumps([project.records.status("machines", PENDING), project.records.record("machines", PENDING)])
 
 
 def test_a_step_of_a_saved_plan_that_is_held_when_it_runs_is_no_success(lab: Lab, project: Project) -> None:
@@ -105,9 +106,8 @@ def test_a_step_of_a_saved_plan_that_is_held_when_it_runs_is_no_success(lab: Lab
 
     planned = project.play("plan", apply(save_plan="plan.json"), "--check")
     assert planned.steps == [("ApplyConfig", APPROVED)]
-    record = project.store / "machines" / f"{APPROVED}.yaml"
-    text = record.read_text(encoding="utf-8")
-    record.write_text(text.replace("metadata:\n", 'metadata:\n  annotations:\n    ichor.maesh.dev/hold-apply: "true"\n', 1), encoding="utf-8")
+    held_by_hand = "  annotations:\n    ichor.maesh.dev/hold-apply: 'true'\n"
+    project.records.edit("machines", APPROVED, lambda text: text.replace("metadata:\n", "metadata:\n" + held_by_hand, 1))
     mark = lab.mark()
     for options in ({"plan_file": "plan.json"}, {"expect_plan_id": planned["Apply"]["plan_id"]}):
         held = project.play("held", apply(**options), rc=2)["Apply"]
@@ -115,5 +115,5 @@ def test_a_step_of_a_saved_plan_that_is_held_when_it_runs_is_no_success(lab: Lab
         assert [entry["reason"] for entry in held["refusals"]] == ["HoldApply"]
     assert project.play("listed", apply())["Apply"]["blocked"] == [APPROVED], "without an approved plan a held machine is only listed"
     assert writes(lab, mark) == []
-    record.write_text(text, encoding="utf-8")
+    project.records.edit("machines", APPROVED, lambda text: text.replace(held_by_hand, ""))
     assert project.play("free", apply(plan_file="plan.json"))["Apply"]["changed"] is True

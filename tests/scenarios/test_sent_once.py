@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 from collections.abc import Iterator
@@ -16,13 +15,12 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.ichor.talos.plugins.module_utils._ansible.clock import SystemClock
-from ansible_collections.ichor.talos.plugins.module_utils._store.opening import open_store
 from tests.crash.boundaries import BEFORE, CALL, Boundary
 from tests.lab.control import Lab
+from tests.lives.records import Records
 from tests.nursery.client import Ended, Nursery
 from tests.scenarios.playing import QUICK, Project, lab_of, machine, network_of, wait_for
-from tests.scenarios.sending import approved, generated
+from tests.scenarios.sending import approved, generated, opened
 
 NETWORK = network_of(__name__)
 HEADS = ("5a1f0c3e", "7be2944d", "c09d61aa", "d1e2f3a4", "e0ddba11", "f00dcafe")
@@ -44,7 +42,7 @@ class Sent:
 
     def options(self, ahead: float = 0.0, kill: Boundary | None = None, config: str = "") -> dict[str, Any]:
         told = {"trace": str(self.project.folder / "trace"), "store": str(self.project.store), "ahead": ahead, "kill": vars(kill) if kill else None}
-        return {"hook": HOOK, "told": told, "machine": self.name, "store_path": str(self.project.store), "allow_loopback": True,
+        return {"hook": HOOK, "told": told, "machine": self.name, **self.project.records.options, "allow_loopback": True,
                 "timing": {**QUICK, "sending_fresh": 90.0, "lock_wait": 60.0}, "config_content": config or generated("worker")}
 
     def start(self, runner: int = 0, **options: Any) -> int:
@@ -61,8 +59,7 @@ class Sent:
 
     @property
     def status(self) -> dict[str, Any]:
-        path = self.project.store / ".state" / "machines" / f"{self.name}.json"
-        return dict(json.loads(path.read_text(encoding="utf-8"))["status"])
+        return self.project.records.status("machines", self.name)
 
     @property
     def received(self) -> int:
@@ -97,9 +94,9 @@ def nurseries() -> Iterator[tuple[Nursery, Nursery]]:
 
 
 @pytest.fixture
-def sent(request: pytest.FixtureRequest, lab: Lab, nurseries: tuple[Nursery, Nursery], tmp_path: Path) -> Sent:
+def sent(request: pytest.FixtureRequest, lab: Lab, nurseries: tuple[Nursery, Nursery], records: Records, tmp_path: Path) -> Sent:
     head, role = request.param
-    project = Project(tmp_path / "project")
+    project = Project(tmp_path / "project", kept_in=records.another(tmp_path / "project" / "ichor"))
     approved(project, NETWORK, ((f"prod-{head}", role),))
     return Sent(lab, project, nurseries, f"prod-{head}", f"node-{head}")
 
@@ -125,7 +122,7 @@ def test_two_runs_at_once(sent: Sent) -> None:
 
 @machines(HEADS[1], "controlplane")
 def test_a_certificate_that_rotates_while_the_lock_is_waited_for(sent: Sent) -> None:
-    leases = open_store(str(sent.project.store), clock=SystemClock()).leases
+    leases = opened(sent.project.records).leases
     lease = leases.acquire("prod", "somebody", "something", 60)
     mark = sent.lab.mark()
     config = generated("controlplane")

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -16,8 +15,9 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from tests.lab.control import Lab
+from tests.lives.records import Records
 from tests.scenarios.playing import Project, lab_of, machine, network_of, wait_for
-from tests.scenarios.sending import NODE, apply_task, approved, generated, hold, received
+from tests.scenarios.sending import NODE, apply_task, approved, generated, hold, opened, received
 
 NETWORK = network_of(__name__)
 #: Seconds, design section 18.
@@ -33,14 +33,14 @@ def lab() -> Iterator[Lab]:
 
 
 @pytest.fixture
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return Project(tmp_path_factory.mktemp("stop") / "project")
+def project(records: Records, tmp_path_factory: pytest.TempPathFactory) -> Project:
+    folder = tmp_path_factory.mktemp("stop") / "project"
+    return Project(folder, kept_in=records.another(folder / "ichor"))
 
 
-def leases(project: Project) -> list[dict[str, object]]:
+def leases(project: Project) -> list[str]:
     """Leases that somebody holds."""
-    found = [json.loads(path.read_text(encoding="utf-8")) for path in (project.store / ".state" / "leases").glob("*.json")]
-    return [lease for lease in found if lease.get("holder")]
+    return [name for name, holder in project.records.holders().items() if holder]
 
 
 STOPS = pytest.mark.parametrize("stop", [
@@ -68,6 +68,7 @@ def stopped(lab: Lab, project: Project, process: subprocess.Popen[str], stop: Ca
 def test_a_run_that_is_stopped_while_it_looks_again_and_again(lab: Lab, project: Project, stop: Callable[[int], None]) -> None:
     """It would call the node every few tenths of a second for ever."""
     project.defaults["timing"]["follow"] = 0.1
+    opened(project.records, create=True)
     process = project.start(project.write("follow", [{"name": "Follow", "ichor.talos.talos_stage": {
         "address": f"{NETWORK}.1", "follow": True, "until": "running"}}]))
     wait_for(lambda: len(lab.log(event="call")) > 30 or process.poll() is not None, "the node to be looked at several times")

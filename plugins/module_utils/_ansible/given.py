@@ -17,7 +17,7 @@ from .arguments import SECRET_OPTIONS
 
 #: Options whose empty value would mean less than what was asked for.
 NOT_BLANK = frozenset({"fingerprint", "uuid", "serial", "expect_plan_id", "plan_file", "save_plan", "machine", "select", "address", "config_file", "config_dir",
-                       "config_content"})
+                       "config_content", "json_path", "show_plan"})
 
 
 def check_given(values: Mapping[str, object]) -> None:
@@ -42,7 +42,7 @@ def check_given(values: Mapping[str, object]) -> None:
         raise TalosError("InvalidInput", f"fingerprint is {fingerprint[:100]!r}; it {fault}.", "Give it as the node's console shows it.")
     for text in named:
         if text.strip() and not is_dns_1123(text.strip()):
-            raise TalosError("InvalidInput", f"{text!r} cannot be the name of a machine's record.",
+            raise TalosError("InvalidInput", f"{text[:100]!r} cannot be the name of a machine's record.",
                              "Give the exact name, as talos_machine_info lists it; a pattern is none.")
 
 

@@ -94,7 +94,7 @@ def refuse_target(path: str, store_folders: Sequence[str] = ()) -> None:
     """
     if not path.strip():
         raise TalosError("InvalidInput", "save_plan is empty.", "Give the path of the file, or leave the option out.")
-    folder = os.path.realpath(os.path.dirname(os.path.abspath(path)))
+    folder = os.path.dirname(os.path.realpath(path))
     if not os.path.isdir(folder):
         raise TalosError("InvalidInput", f"save_plan {path} cannot be written: {folder} is no folder.", "Give a path in a folder that exists.")
     around = [folder, *(str(parent) for parent in Path(folder).parents)]
@@ -206,7 +206,9 @@ def _write(path: str, plans: Sequence[SavedPlan], run: str) -> None:
         _put(Path(beside), markdown(id_of(plans)[:SHORT_ID], os.path.basename(path), [shown(plan) for plan in plans]))
 
 
-def _put(target: Path, text: str) -> None:
+def _put(given: Path, text: str) -> None:
+    # Through a link, so that what is noted as done is noted for all who know the file by another name.
+    target = Path(os.path.realpath(given))
     try:
         descriptor, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
         try:

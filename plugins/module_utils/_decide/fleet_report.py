@@ -62,7 +62,7 @@ def fleet_report(seen: FleetSeen, now: float) -> dict[str, Json]:
     shown: list[Json] = [*machines]
     clusters: list[Json] = [_cluster(entry, machines, now) for entry in seen.clusters]
     return {
-        "format": FORMAT, "title": seen.title or "Talos fleet", "made_at": moment(now), "store": seen.store, "notes": [*seen.notes],
+        "format": FORMAT, "title": _cut(seen.title) or "Talos fleet", "made_at": moment(now), "store": seen.store, "notes": [*seen.notes],
         "totals": _totals(machines, len(clusters), len(drift)), "clusters": clusters, "machines": shown, "waits": _waits(clusters, machines),
         "drift": [*drift], "certificates": _certificates(seen.certificates, now), "events": _events(seen.events, now),
         "plan": _plan(seen.plans), "broken": [*seen.broken],

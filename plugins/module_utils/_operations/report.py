@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -24,10 +25,12 @@ from .._model.ports import Gate, Ports
 from .._model.records import CLUSTER, Event, Json, Record, list_at, text_at
 from .._model.timing import Timing
 from .._store import files
+from .._store.layout import store_around
 from . import cluster_info, config_info, machine_info
 from .record_reads import credentials_for, need_store
 from .rendering import bundle_of
 from .report_page import page
+from .silent_nodes import SilentNodes
 
 
 def _as_it_is(data: Json) -> Json:
@@ -57,8 +60,9 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     """Read, put together, show the plan, write the files."""
     targets = [path for path in (request.path, request.json_path) if path]
     for path in targets:
-        if not Path(path).parent.is_dir() or Path(path).is_dir():
-            raise TalosError("InvalidInput", f"The report cannot be written to {path}.", "Give a path in a folder that exists.")
+        _refuse_place(Path(path))
+    if len({os.path.realpath(path) for path in targets}) < len(targets):
+        raise TalosError("InvalidInput", f"path and json_path are both {request.path}.", "Give two paths, or leave one out.")
     plan = Plan(steps=tuple(WriteReport(Target(kind="File", name=path), "it was asked for") for path in targets))
     granted = gate(plan)
     seen = await _read(request, ports)
@@ -75,6 +79,20 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
                    message=_message(totals, targets if executed else []), extra={"totals": totals, "path": request.path, "json_path": request.json_path})
 
 
+def _refuse_place(path: Path) -> None:
+    """Refuse a path at which no report may be written, before anything is read: it would be put in the place of what is there."""
+    try:
+        if not str(path).strip() or not path.parent.is_dir() or path.is_dir() or path.exists() and not path.is_file():
+            raise TalosError("InvalidInput", f"The report cannot be written to {path}.", "Give the path of a file in a folder that exists.")
+        around = store_around(path)
+    except (OSError, ValueError) as error:
+        problem = getattr(error, "strerror", None) or error
+        raise TalosError("InvalidInput", f"The report cannot be written to {path}: {problem}.", "Give another path.") from None
+    if around is not None:
+        raise TalosError("InvalidInput", f"The report cannot be written to {path}, which is inside the store {around}.",
+                         "Give a path outside of the folders of the records.")
+
+
 async def _read(request: Request, ports: Ports) -> FleetSeen:
     """What the three modules show, told in a few lines; what cannot be read is a note on the page."""
     store = need_store(ports)
@@ -84,7 +102,7 @@ async def _read(request: Request, ports: Ports) -> FleetSeen:
         notes.extend(" ".join(f"{warning.target} {warning.message}".split()) for warning in plan.warnings)
         return plan
 
-    quiet = replace(ports, progress=lambda line: None)
+    quiet = replace(ports, nodes=SilentNodes(ports.nodes), progress=lambda line: None)
     ports.progress("reading clusters and machines")
     named = (request.cluster,) if request.cluster else ()
     clusters = await cluster_info.run(cluster_info.Request(named, request.read_nodes, request.allow_loopback, request.timing), quiet, gate)

@@ -112,7 +112,8 @@ PAGE = """\
 <section id="broken"><h2>Records that cannot be read</h2>
 <div class="waits">{% for entry in broken %}
 <div class="card wait attention"><div class="who"><b class="foreign">{{ entry.name }}</b></div>
-<div><span class="foreign">{{ entry.message }}</span> <span class="soft foreign">{{ entry.source }}, line {{ entry.line }}</span></div></div>
+<div><span class="foreign">{{ entry.message }}</span>
+<span class="soft foreign">{{ entry.source }}{% if entry.line %}, line {{ entry.line }}{% endif %}</span></div></div>
 {% endfor %}</div></section>
 {% endif %}
 </main>

@@ -14,6 +14,7 @@ import contextlib
 import errno
 import fcntl
 import os
+import stat
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -125,11 +126,16 @@ def make_folder(path: Path, mode: int = 0o777) -> None:
 def write_atomically(path: Path, data: bytes, mode: int | None = None) -> None:
     """Put `data` at `path`, durable, all or nothing; the writers' lock is held by the caller.
 
-    An existing file keeps its mode and, where permitted, its owner; a link is followed. Raises TalosError.
+    An existing file keeps its mode and, where permitted, its owner; a link is followed. A device, a pipe or a socket stays: who may
+    would rename over `/dev/null` for the whole machine. Raises TalosError.
     """
     target = Path(os.path.realpath(path)) if path.is_symlink() else path
     temporary = target.with_name("." + target.name[:200] + TEMPORARY)
     try:
+        with contextlib.suppress(FileNotFoundError):
+            mode_there = os.lstat(target).st_mode
+            if not stat.S_ISREG(mode_there) and not stat.S_ISDIR(mode_there):
+                raise TalosError("InvalidInput", f"{path} is a device, a pipe or a socket: nothing is put in its place.", "Give the path of a file.")
         with contextlib.suppress(FileNotFoundError):
             os.unlink(temporary)
         try:

@@ -114,6 +114,15 @@ def read_id(path: Path) -> str:
     return value if isinstance(value, str) else ""
 
 
+def store_around(path: Path) -> Path | None:
+    """The folder of records or of state, of whatever store, that a path lies in; None outside of all of them."""
+    for folder in Path(os.path.realpath(path)).parents:
+        here = Layout(folder, folder)
+        if files.is_there(here.marker) or here.lock.is_file() and here.state_marker.is_file() and read_id(here.state_marker):
+            return folder
+    return None
+
+
 def marker_text(store_id: str, **more: Json) -> bytes:
     """The content of a marker."""
     return (json.dumps({"id": store_id, "format": 1, **more}, indent=1) + "\n").encode()
@@ -125,7 +134,8 @@ def mark(layout: Layout, randomness: Callable[[int], bytes]) -> None:
     The writers' lock is held by the caller. Raises TalosError.
     """
     store_id = randomness(16).hex()
-    files.write_atomically(layout.state_marker, marker_text(store_id, tree=os.path.realpath(layout.tree)))
+    files.write_atomically(layout.state_marker, marker_text(
+        store_id, tree=os.path.realpath(layout.tree), state=os.path.realpath(layout.state)))
     files.write_atomically(layout.marker, marker_text(store_id))
 
 

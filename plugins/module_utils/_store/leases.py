@@ -169,17 +169,23 @@ def refuse_no_lock(layout: Layout) -> None:
 
 
 def _original(layout: Layout) -> Path | None:
-    """The tree that this one was copied from, state folder and all, where it is still the same store."""
+    """The tree that this one was copied from, state folder and all, where it is still the same store. Trees that are given one and the same state
+    folder, as the clones of a CI are, share its lock."""
     try:
         data = read_json(files.read_bytes(layout.state_marker) or b"null")
     except NotJson:
         return None
-    known = text_at(data, "tree")
-    if not known or not os.path.isabs(known):
+    known, state, store_id = text_at(data, "tree"), text_at(data, "state"), text_at(data, "id")
+    if not _is_another(known, layout.marker, store_id) or state and not _is_another(state, layout.state_marker, store_id):
         return None
+    return Path(known)
+
+
+def _is_another(folder: str, marker: Path, store_id: str) -> bool:
+    """Whether that folder is there, is not the one of our own marker, and has a marker of the same store."""
+    if not os.path.isabs(folder):
+        return False
     try:
-        if os.path.samefile(known, layout.tree):
-            return None
+        return not os.path.samefile(folder, marker.parent) and read_id(Path(folder) / marker.name) == store_id
     except OSError:
-        return None
-    return Path(known) if read_id(Path(known) / layout.marker.name) == text_at(data, "id") else None
+        return False

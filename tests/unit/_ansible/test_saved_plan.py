@@ -117,6 +117,16 @@ def test_what_is_no_plan_file_is_neither_read_nor_written_over(tmp_path: Path, c
     assert file.read_bytes() == content
 
 
+def test_what_is_done_is_noted_behind_a_link(tmp_path: Path, path: Path) -> None:
+    """Else a finished plan would run again under its other name."""
+    (tmp_path / "links").mkdir()
+    link = tmp_path / "links" / "plan.json"
+    link.symlink_to(path)
+    saved_plan.record_done(str(link), MODULE, [step.id for step in PLAN.steps])
+    assert link.is_symlink() and saved_plan.read(str(path))[0].finished
+    assert [entry.name for entry in link.parent.iterdir()] == ["plan.json"]
+
+
 def test_nor_is_what_is_no_file(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "loop").symlink_to("loop")

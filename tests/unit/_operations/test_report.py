@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,9 @@ import pytest
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import MACHINE, Broken
 from ansible_collections.ichor.talos.plugins.module_utils._operations import report
+from ansible_collections.ichor.talos.plugins.module_utils._operations.silent_nodes import SilentNodes
+from ansible_collections.ichor.talos.plugins.module_utils._store.layout import marker_text
+from tests.scenarios.playing import tree_hash
 from tests.unit.machine_world import Gate, Node, Nodes, Store, cluster, credentials, facts, identity, machine, ports
 
 
@@ -37,6 +41,28 @@ def test_both_files_say_the_same(tmp_path: Path) -> None:
     assert "prod-1" in page and "prod-2" in page and sorted(path.name for path in tmp_path.iterdir()) == ["fleet.html", "fleet.json"]
 
 
+def test_a_machine_that_is_down_is_waited_for_once(tmp_path: Path) -> None:
+    nodes = Nodes(Node(facts("10.0.0.1", identity(1)), "silent"), Node(facts("10.0.0.2", identity(2))))
+    store = Store(cluster(), machine(1, "approved", role="controlplane"), machine(2, "approved", role="worker"))
+    asyncio.run(report.run(report.Request(json_path=str(tmp_path / "fleet.json")), ports(nodes, store, credentials=credentials), Gate(False)))
+    document = json.loads((tmp_path / "fleet.json").read_text())
+    assert nodes.asked().count("10.0.0.1:50000") == 1 and nodes.asked().count("10.0.0.2:50000") > 1
+    assert [row["answers"] for row in document["machines"]] == [False, True] and document["clusters"][0]["etcd"][0]["reason"] == "NotListening"
+
+
+def test_what_fails_within_a_session_says_nothing_of_the_node(tmp_path: Path) -> None:
+    nodes = SilentNodes(Nodes(Node(facts("10.0.0.1", identity(1)))))
+    endpoint = facts("10.0.0.1", identity(1)).endpoint
+
+    async def hang() -> None:
+        async with nodes.maintenance(endpoint):
+            raise TalosError("TimedOut", "The call hung.", "")
+
+    for dummy in range(2):
+        with pytest.raises(TalosError, match="The call hung"):
+            asyncio.run(hang())
+
+
 def test_in_check_mode_nothing_is_written(tmp_path: Path) -> None:
     outcome = written(Store(cluster()), tmp_path, check=True)
     assert outcome.plan.changed and outcome.executed == () and list(tmp_path.iterdir()) == []
@@ -56,7 +82,28 @@ def test_a_record_that_cannot_be_read_is_on_the_page(tmp_path: Path) -> None:
     assert "machines/prod-9.yaml, line 3" in (tmp_path / "fleet.html").read_text()
 
 
-@pytest.mark.parametrize("path", ["nowhere/fleet.html", "."])
-def test_a_place_that_is_none_is_refused_before_anything_is_read(tmp_path: Path, path: str) -> None:
-    with pytest.raises(TalosError, match="cannot be written"):
-        asyncio.run(report.run(report.Request(path=str(tmp_path / path)), ports(Nodes(), Store(cluster())), Gate(False)))
+@pytest.mark.parametrize("path", ["nowhere/fleet.html", ".", " ", "pipe", "link-to-a-pipe", "f" * 300, "ichor/.ichor-store", "ichor/clusters/prod.yaml",
+                                  "ichor/.state/new.html", "state/events.jsonl", "link-to-a-record"])
+def test_a_place_that_is_none_is_refused_before_anything_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str) -> None:
+    """What is there stays: a report would be put in the place of a record, or of a device for everybody on the machine."""
+    monkeypatch.chdir(tmp_path)
+    for place in ("ichor/clusters/prod.yaml", "ichor/.state/x", "state/events.jsonl"):
+        Path(place).parent.mkdir(parents=True)
+        Path(place).write_text("kept", encoding="utf-8")
+    Path("ichor/.ichor-store").write_bytes(marker_text("1"))
+    Path("state/store.json").write_bytes(marker_text("1"))
+    Path("state/lock").touch()
+    os.mkfifo("pipe")
+    Path("link-to-a-pipe").symlink_to("pipe")
+    Path("link-to-a-record").symlink_to("ichor/clusters/prod.yaml")
+    before = tree_hash(tmp_path)
+    nodes = Nodes()
+    for request in (report.Request(path=path), report.Request(path="fleet.html", json_path=path)):
+        with pytest.raises(TalosError, match="cannot be written"):
+            asyncio.run(report.run(request, ports(nodes, Store(cluster())), Gate(False)))
+    assert tree_hash(tmp_path) == before and nodes.calls == []
+
+
+def test_two_reports_in_one_file_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(TalosError, match="path and json_path are both"):
+        asyncio.run(report.run(report.Request(path=str(tmp_path / "fleet"), json_path=str(tmp_path / "fleet")), ports(Nodes(), Store(cluster())), Gate(False)))

@@ -217,6 +217,21 @@ def test_a_copy_with_its_state_has_no_lock_beside_the_original_and_a_moved_one_h
     copy.leases.acquire("prod", "ada", "x", 60.0)
 
 
+def test_clones_with_one_state_folder_share_its_lock(tmp_path):
+    made(tmp_path / "ichor", state_path=str(tmp_path / "state"))
+    shutil.copytree(tmp_path / "ichor", tmp_path / "clone")
+    clone = opened(tmp_path / "clone", state_path=str(tmp_path / "state"))
+    view = clone.leases.acquire("prod", "ada", "x", 60.0)
+    with pytest.raises(TalosError, match="LockHeld"):
+        opened(tmp_path / "ichor", state_path=str(tmp_path / "state"), randomness=Counter("other")).leases.acquire("prod", "bob", "x", 60.0)
+    clone.leases.release(view)
+    # A copy of the state folder is another lock, as long as the first one is there.
+    shutil.copytree(tmp_path / "state", tmp_path / "other")
+    assert f"is a copy of {tmp_path / 'ichor'}" in no_lock(opened(tmp_path / "clone", state_path=str(tmp_path / "other")))
+    shutil.rmtree(tmp_path / "state")
+    opened(tmp_path / "clone", state_path=str(tmp_path / "other")).leases.acquire("prod", "ada", "x", 60.0)
+
+
 @pytest.mark.parametrize("damage", [
     lambda folder: (folder / ".ichor-store").unlink(), lambda folder: (folder / ".ichor-store").write_text("{"),
     lambda folder: (folder / ".state" / "store.json").unlink(), lambda folder: (folder / ".state" / "store.json").write_text(""),

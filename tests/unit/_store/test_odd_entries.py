@@ -141,3 +141,13 @@ def test_a_bundle_that_is_no_file(store, odd):
         with pytest.raises(TalosError) as caught:
             call("prod")
         assert caught.value.reason == "SecretsUnavailable"
+
+
+def test_what_is_no_file_is_never_replaced_by_one(tmp_path):
+    """A rename over a device would take it from everybody on the machine."""
+    pipe(tmp_path / "pipe")
+    (tmp_path / "link").symlink_to("pipe")
+    for name in ("pipe", "link"):
+        with pytest.raises(TalosError, match="nothing is put in its place"):
+            files.write_atomically(tmp_path / name, b"data")
+    assert (tmp_path / "pipe").is_fifo() and sorted(entry.name for entry in tmp_path.iterdir()) == ["link", "pipe"]
