@@ -60,7 +60,8 @@ options:
     choices: [settled]
   max_runtime:
     description:
-      - Seconds after which the run ends in any case. A configuration that is being sent then is sent to the end.
+      - Seconds after which the run ends in any case. A configuration that is being sent then is sent to the end, and a backup that is being taken then is
+        taken to its end, for at most C(snapshot) seconds of O(timing).
     type: float
     default: 600.0
   allow_reboot:

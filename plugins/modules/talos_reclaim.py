@@ -94,7 +94,7 @@ seealso:
 """
 
 EXAMPLES = r"""
-- name: Read whose machine it is and what a reset would do; the task fails, since nobody has agreed
+- name: Read whose machine it is and what a reset would do; that nobody has agreed yet is no failure here
   ichor.talos.talos_reclaim:
     cluster: prod
     address: 10.0.7.21

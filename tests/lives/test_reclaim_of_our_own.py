@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.lab.control import Lab
+from tests.lives.records import chosen
 from tests.lives.running_cluster import HEADS, LONGEST, QUICK, Cluster, writes
 from tests.nursery.client import Nursery
 from tests.scenarios.playing import machine, network_of, wait_for
@@ -26,8 +26,9 @@ REBOOT, RESET, LOOK = "Reboot", "Reset", "ServiceList"
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with Lab.start({"nodes": {}}, speed=20.0) as lab, Nursery() as nursery:
-        yield Cluster(lab, nursery, Path(tmp_path_factory.mktemp("own")), NETWORK, planes=1, workers=3).create()
+    folder = Path(tmp_path_factory.mktemp("own"))
+    with Lab.start({"nodes": {}}, speed=20.0) as lab, Nursery() as nursery, chosen(folder / "ichor") as records:
+        yield Cluster(lab, nursery, folder, NETWORK, planes=1, workers=3, kept_in=records).create()
 
 
 def disrupted(lab: Lab, mark: int) -> list[tuple[str, str]]:
@@ -48,14 +49,13 @@ def disrupted(lab: Lab, mark: int) -> list[tuple[str, str]]:
 
 def test_it_waits_for_the_rolling_reboot_of_its_cluster(cluster: Cluster) -> None:
     lab, name = cluster.lab, cluster.names.pop(FORGOTTEN)
-    for path in (cluster.store / "machines" / f"{name}.yaml", cluster.store / ".state" / "machines" / f"{name}.json"):
-        path.unlink()
+    cluster.records.lose_status("machines", name)
+    cluster.records.remove("machines", name)
     # Talos 1.13 takes another rule of udev only with a reboot.
-    record = {"apiVersion": "ichor.maesh.dev/v1alpha1", "kind": "TalosConfigPatch", "metadata": {"name": "rules"},
-              "spec": {"clusterRef": "prod", "layer": "cluster", "machineSelector": {"role": "worker"},
-                       "documents": [{"machine": {"udev": {"rules": ["rule"]}}}]}}
-    (cluster.store / "patches").mkdir(exist_ok=True)
-    (cluster.store / "patches" / "rules.yaml").write_text(yaml.safe_dump(record), encoding="utf-8")
+    cluster.records.put("patches", {
+        "apiVersion": "ichor.maesh.dev/v1alpha1", "kind": "TalosConfigPatch", "metadata": {"name": "rules"},
+        "spec": {"clusterRef": "prod", "layer": "cluster", "machineSelector": {"role": "worker"},
+                 "documents": [{"machine": {"udev": {"rules": ["rule"]}}}]}})
     board = machine(4, NETWORK, HEADS[3])["machine"]
     given = {**cluster.options, "timing": {**QUICK, "lock_wait": 120.0}, "cluster": "prod", "address": f"{NETWORK}.4", "confirm": board["uuid"]}
     mark = lab.mark()
@@ -76,5 +76,4 @@ def test_it_waits_for_the_rolling_reboot_of_its_cluster(cluster: Cluster) -> Non
     assert "would keep it without a reset" in str(reclaimed.result["warnings"])
     assert reclaimed.result["registered"] == [{"address": f"{NETWORK}.4:50000", "uuid": board["uuid"], "machine": name}]
     assert lab.state(node=FORGOTTEN)["mode"] == "maintenance" and set(cluster.reasons().values()) == {"Converged"}
-    state = yaml.safe_load((cluster.store / ".state" / "clusters" / "prod.json").read_text(encoding="utf-8"))["status"]
-    assert "disruption" not in state and not list((cluster.store / ".state" / "leases").glob("*.json"))
+    assert "disruption" not in cluster.records.status("clusters", "prod") and not any(cluster.records.holders().values())

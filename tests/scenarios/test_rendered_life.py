@@ -25,7 +25,8 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.observations im
 from ansible_collections.ichor.talos.plugins.module_utils._node.issue import credentials_from_bundle
 from ansible_collections.ichor.talos.plugins.module_utils._node.nodes import TalosNodes
 from tests.lab.control import Lab
-from tests.scenarios.playing import Project, Run, lab_of, machine, network_of, tree_hash, writes
+from tests.lives.records import Folder
+from tests.scenarios.playing import Project, Run, a_project, lab_of, machine, network_of, writes
 from tests.scenarios.sending import cluster
 
 NETWORK = network_of(__name__)
@@ -72,19 +73,20 @@ class Life:
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return Project(tmp_path_factory.mktemp("rendered") / "project")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    with a_project(tmp_path_factory.mktemp("rendered") / "project") as project:
+        yield project
 
 
 @pytest.fixture(scope="module")
 def life(lab: Lab, project: Project) -> Life:
     project.play("cluster", [cluster(NETWORK)])
-    before, mark = tree_hash(project.store), lab.mark()
+    before, mark = project.records.everything(), lab.mark()
     checks = (project.play("check", CHECKED, "--check"), project.play("check", CHECKED, "--check"))
-    written = tree_hash(project.store) != before or bool(writes(lab, mark))
+    written = project.records.everything() != before or bool(writes(lab, mark))
     records = project.play("records", [*RECORDS, *WRITE, *APPROVE, KEYS])
     applied = project.run("ichor.talos.apply", "-e", json.dumps({
-        "ichor_machines": MACHINES, "ichor_bootstrap": CONTROL_PLANE, "ichor_store_path": str(project.store), "ichor_allow_loopback": True,
+        "ichor_machines": MACHINES, "ichor_bootstrap": CONTROL_PLANE, **project.records.variables, "ichor_allow_loopback": True,
         "ichor_timing": project.defaults["timing"]}))
     return Life(checks, written, records, applied, lab.writes(accepted_only=True))
 
@@ -101,30 +103,29 @@ def test_a_check_run_plans_with_keys_that_do_not_exist_yet(life: Life) -> None:
 
 
 def test_running_machines_run_what_the_records_say(life: Life, project: Project) -> None:
-    assert (project.store / "secrets" / "prod.yaml").stat().st_mode & 0o777 == 0o600
+    assert not isinstance(project.records, Folder) or (project.store / "secrets" / "prod.yaml").stat().st_mode & 0o777 == 0o600
     assert life.records["Keys"]["changed"] is False  # the second time
     assert sorted(life.applied.steps) == [("ApplyConfig", CONTROL_PLANE), ("ApplyConfig", WORKER), ("Bootstrap", CONTROL_PLANE)]
     assert life.writes == {"ApplyConfiguration": 2, "Bootstrap": 1}
     compared = project.play("compare", [INFO])
     assert states(compared["Compare"]) == {CONTROL_PLANE: "Converged", WORKER: "Converged"}
     assert all(entry["in_sync"] for entry in compared["Compare"]["configs"])
-    keys = yaml.safe_load((project.store / "secrets" / "prod.yaml").read_text(encoding="utf-8"))
+    keys = yaml.safe_load(project.records.bundle())
     for secret in (keys["cluster"]["secret"], keys["trustdinfo"]["token"], keys["certs"]["os"]["key"]):
         assert secret not in compared.output and secret not in str(compared.tasks)
 
 
 def test_a_patch_that_cannot_render_is_refused_and_nothing_is_written(life: Life, project: Project) -> None:
-    before = tree_hash(project.store)
+    before = project.records.everything()
     refused = project.play("bad", [patch("bad", documents=BAD, machine_selector={"role": "worker"})], rc=2)["Patch bad"]
     assert refused["reason"] == "RenderFailed" and WORKER in refused["msg"] and CONTROL_PLANE not in refused["msg"]
-    assert tree_hash(project.store) == before
+    assert project.records.everything() == before
 
 
 def test_the_same_patch_behind_the_module_holds_whom_it_selects(life: Life, lab: Lab, project: Project) -> None:
-    path = project.store / "patches" / "bad.yaml"
-    path.write_text(yaml.safe_dump({
+    project.records.put("patches", {
         "apiVersion": "ichor.maesh.dev/v1alpha1", "kind": "TalosConfigPatch", "metadata": {"name": "bad"},
-        "spec": {"clusterRef": "prod", "layer": "cluster", "machineSelector": {"role": "worker"}, "documents": BAD}}), encoding="utf-8")
+        "spec": {"clusterRef": "prod", "layer": "cluster", "machineSelector": {"role": "worker"}, "documents": BAD}})
     mark = lab.mark()
     run = project.play("behind", [INFO, {**APPLY, "ignore_errors": True}])
     assert states(run["Compare"]) == {CONTROL_PLANE: "Converged", WORKER: "RenderFailed"}
@@ -133,8 +134,8 @@ def test_the_same_patch_behind_the_module_holds_whom_it_selects(life: Life, lab:
     assert writes(lab, mark) == []
     # a patch that fails for another cause than itself is not refused
     assert project.play("other", [patch("harmless", documents=[{"machine": {"sysctls": {"a.b": "1"}}}])])["Patch harmless"]["changed"] is True
-    path.unlink()
-    (project.store / "patches" / "harmless.yaml").unlink()
+    for name in ("bad", "harmless"):
+        project.records.remove("patches", name)
 
 
 def test_drift_is_exactly_what_was_changed(life: Life, project: Project) -> None:
@@ -145,14 +146,14 @@ def test_drift_is_exactly_what_was_changed(life: Life, project: Project) -> None
     for entry in run["Compare"]["configs"]:
         assert {(one["path"], one["running"]) for one in entry["differences"]} == {("machine.sysctls.[a.b]", None), ("machine.env.PASSWORD_OF_PROXY", None)}
     assert run["Strict"]["reason"] == "DriftFound"
-    (project.store / "patches" / "harmless.yaml").unlink()
+    project.records.remove("patches", "harmless")
 
 
 def by_hand(project: Project, address: str, text: str) -> None:
     """What a person does with `talosctl apply-config` behind the back of the records."""
     async def apply() -> None:
         nodes = TalosNodes(rules=(DialRules(allow_loopback=True),))
-        credentials = credentials_from_bundle((project.store / "secrets" / "prod.yaml").read_bytes(), now=time.time())
+        credentials = credentials_from_bundle(project.records.bundle(), now=time.time())
         async with nodes.authenticated(Endpoint(address, 50000), credentials) as session:
             await session.apply(text.encode(), "NO_REBOOT")
         await nodes.close()
@@ -194,6 +195,7 @@ def test_credentials_from_the_bundle_are_taken_by_the_nodes(life: Life, project:
     assert all(entry["compared"] for entry in run["Use"]["configs"])
 
 
+@pytest.mark.directory_only
 def test_a_vaulted_bundle_works_like_one_in_clear(life: Life, project: Project) -> None:
     password = project.folder / "password"
     password.write_text("words of the vault\n", encoding="utf-8")

@@ -36,12 +36,19 @@ def plan_lines(plan: Plan, check: bool, *, withheld: bool = False) -> list[str]:
     for refusal in plan.refusals:
         lines += _wrapped("  refused: ", refusal_line(refusal))
     if plan.refusals and plan.steps and not withheld:
-        lines += _wrapped("  ", f"What is refused is left out; {'a real run does' if check else 'this run does'} the steps above all the same.")
+        lines += _wrapped("  ", _despite(plan, "a real run" if check else "this run"))
     for warning in plan.warnings:
         lines += _wrapped("  warning: ", f"{_of(str(warning.target))}{warning.message}")
     for wait in plan.waits:
         lines += _wrapped("  would wait for " if check else "  waits for ", wait_text(wait))
     return lines
+
+
+def _despite(plan: Plan, run: str) -> str:
+    """What becomes of the steps of a plan of which something is refused."""
+    if any(refusal.whole for refusal in plan.refusals):
+        return f"As long as that is refused, {run} does none of the steps above."
+    return f"What is refused is left out; {run} does the steps above all the same."
 
 
 def _wrapped(head: str, text: str) -> list[str]:

@@ -36,8 +36,7 @@ class FolderArchive:
         """A folder that is not there holds nothing yet."""
         try:
             with os.scandir(self._folder) as entries:
-                found = [Stored(entry.name, entry.stat(follow_symlinks=False).st_size) for entry in entries
-                         if entry.name.endswith(SUFFIX) and not entry.name.startswith(".") and entry.is_file(follow_symlinks=False)]
+                found = [one for entry in entries if (one := _stored(entry)) is not None]
         except FileNotFoundError:
             return ()
         except OSError as error:
@@ -112,6 +111,16 @@ class FileWriting:
             self._over = True
             os.close(self._descriptor)
             self._part.unlink(missing_ok=True)
+
+
+def _stored(entry: os.DirEntry[str]) -> Stored | None:
+    """One backup; None for what is none, and for one that went since the folder was listed: the others are still there. Raises OSError."""
+    if not entry.name.endswith(SUFFIX) or entry.name.startswith(".") or not entry.is_file(follow_symlinks=False):
+        return None
+    try:
+        return Stored(entry.name, entry.stat(follow_symlinks=False).st_size)
+    except FileNotFoundError:
+        return None
 
 
 def _put(part: Path, target: Path) -> None:

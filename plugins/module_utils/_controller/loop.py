@@ -14,10 +14,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import deque
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 
-from .._decide.turns import next_step, waits_for_others
+from .._decide.turns import awaited, next_step, waits_for_others
 from .._model.errors import TalosError
 from .._model.plan import Plan, Step
 from .._model.ports import Gate, Ports
@@ -25,7 +25,7 @@ from .._model.records import MACHINE
 from .._operations import reconcile
 from .._operations.machine_effects import Effects
 from .._operations.reconcile import Looked
-from . import beside, discovering
+from . import backing_up, beside, discovering
 from .due import Due
 from .granted import Granted
 from .landing import OUT_OF_REACH, Landed, failed, gist, of_another_kind, raised
@@ -136,7 +136,10 @@ class Loop:
             return True
         if steps and (steps[0] not in self.granted or self.granted.done_for_good(steps[0], seen)):
             return True
-        return seen > self._moved and waits_for_others(steps, name)
+        if not (seen > self._moved and waits_for_others(steps, name)):
+            return False
+        # A machine that is not approved is in the hands of another run, which reclaims it and ends that by itself unless it is gone.
+        return self._world.approved().issuperset(awaited(steps)) or seen - self._moved >= self._request.timing.follow_slow
 
     def steps(self, name: str) -> tuple[Step, ...]:
         """What a machine's last look called for, with what it waits for in its turn."""
@@ -236,12 +239,14 @@ class Loop:
         if acting and end == TIME:
             self.teller.line(f"the time is over; {len(acting)} step{' is' if len(acting) == 1 else 's are'} still under way")
             await self._wait(acting, self._request.timing.apply + _GRACE)
+            # A snapshot of gigabytes has a time of its own, and each run would begin it anew and give it up.
+            await self._wait(self._under_way(backing_up.is_backup), self._request.timing.snapshot)
         await self._stop()
         self._land()
 
-    def _under_way(self) -> list[asyncio.Task[None]]:
-        """The steps that are being carried out."""
-        return [self._busy[name] for name in self._acting if name in self._busy]
+    def _under_way(self, of: Callable[[str], bool] = lambda name: True) -> list[asyncio.Task[None]]:
+        """The steps that are being carried out, of these subjects."""
+        return [self._busy[name] for name in self._acting if name in self._busy and of(name)]
 
     async def _wait(self, acting: list[asyncio.Task[None]], seconds: float) -> None:
         """Until these tasks are over, or that long."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .._decide.approved import is_control_plane
+from .._decide.approved import is_approved, is_control_plane
 from .._decide.discovery_interval import discovery_interval, reset_under_way
 from .._model.errors import TalosError
 from .._model.machine import cluster_of
@@ -132,6 +132,13 @@ class World:
     def discovery_after(self, cluster: str) -> float:
         """Seconds between two passes over the addresses of the cluster."""
         return discovery_interval(self._memory.last_reset(cluster), self._request.timing, self._ports.clock.now())
+
+    def approved(self) -> frozenset[str]:
+        """Names of the approved machines of every scope; none while the store cannot be read."""
+        try:
+            return frozenset(record.name for record in self.store.list(MACHINE).records if is_approved(record))
+        except TalosError:
+            return frozenset()
 
     def cluster(self, name: str) -> Record | None:
         """A cluster's record as it is now, and while the store is out of reach as it was last read: what is done under its lock is decided on the

@@ -32,6 +32,7 @@ from .adoption_words import (
 )
 from .adoption_beside import beside
 from .approved import approved_control_planes, has_converged, held_for_adoption
+from .by_hand import RESET
 from .conditions import Status, with_condition
 from .disk_words import install_words
 
@@ -41,8 +42,11 @@ _APPROVAL = ("approvalState", "approvedBy", "approvedVia", "approvedAt", "accept
 _WHOSE = ("clusterRef", "layer", "machineSelector")
 #: How many paths a line names.
 _NAMED = 12
+#: How many machines are named for each of them.
+_MACHINES = 4
 _RELEASED = "from then on it is kept as the records say; its configuration is what they render, so the first look at it changes nothing"
-_WIPE = "Take off the nodes what the paths name; or wipe a machine (talosctl reset) and let it be found in maintenance mode."
+_WIPE = ("Take off the nodes what the paths name (talosctl edit machineconfig), and run this again. A node of which nothing is needed can be wiped instead "
+         f"({RESET}), one after the other; it is found in maintenance mode then.")
 
 
 def decide_adoption(wish: AdoptWish, seen: AdoptSeen, now: float) -> Adoption:
@@ -133,17 +137,28 @@ def _blocked(case: Case, member: Member) -> Iterable[Refusal]:
 def _consent(case: Case, members: Iterable[Member]) -> tuple[Refusal, ...]:
     if case.wish.consent:
         return ()
-    asked = {f"{member.name} {atom.where}" for member in members for atom in member.owned}
+    asked = _owned(members)
     if not asked:
         return ()
-    return (Refusal(case.target, "ConfirmationMissing", f"What the records own is kept by patches as the nodes have it, so that a change of the record does "
-                    f"not reach it: {_listed(sorted(asked))}.", "Agree with consent_class_b: true, or run this very plan with expect_plan_id or plan_file.",
-                    "15/consent"),)
+    told = "; ".join(f"{path} ({_listed(names, _MACHINES)})" for path, names in list(asked.items())[:_NAMED])
+    rest = len(asked) - _NAMED
+    return (Refusal(case.target, "ConfirmationMissing", "Class B: what the records own is kept by patches as the nodes have it, so that a later change of the "
+                    f"record does not reach it: {told}{f'; and {rest} more' if rest > 0 else ''}.",
+                    "Agree with consent_class_b: true, or run this very plan with expect_plan_id or plan_file.", "15/consent", whole=True),)
 
 
-def _listed(texts: Sequence[str]) -> str:
-    rest = len(texts) - _NAMED
-    return ", ".join(texts[:_NAMED]) + (f" and {rest} more" if rest > 0 else "")
+def _owned(members: Iterable[Member]) -> dict[str, list[str]]:
+    """The machines that have something of class B, by its path."""
+    found: dict[str, list[str]] = {}
+    for member in members:
+        for path in sorted({atom.where for atom in member.owned}):
+            found.setdefault(path, []).append(member.name)
+    return dict(sorted(found.items()))
+
+
+def _listed(texts: Sequence[str], most: int = _NAMED) -> str:
+    rest = len(texts) - most
+    return ", ".join(texts[:most]) + (f" and {rest} more" if rest > 0 else "")
 
 
 def _invalid(case: Case, steps: Iterable[Step]) -> Iterable[Refusal]:
@@ -277,6 +292,6 @@ def _warnings(case: Case, cluster: Record, members: Sequence[Member]) -> Iterabl
         yield Warn(case.target, f"No worker is let go while a control plane is held: {_listed(held)}. Name it too, or delete its record if it is gone.",
                    "15/control-plane-held")
     yield from beside(case, members)
-    for member in members:
-        for atom in member.owned:
-            yield Warn(case.at(member.node.address), f"{atom.where} stays as the node has it, whatever the record says from then on.", "15/class-b")
+    for path, names in _owned(members).items():
+        yield Warn(case.target, f"Class B: {path} stays as the node has it, whatever the record says from then on: on {_listed(names, _MACHINES)}.",
+                   "15/class-b")

@@ -47,15 +47,18 @@ def _no_cluster(case: Case) -> Iterable[Refusal]:
 
 
 def _command(case: Case, address: str) -> str:
-    return f"ansible-playbook ichor.talos.reclaim -e ichor_address={address} -e ichor_cluster={case.wish.cluster}"
+    return (f"ansible-playbook ichor.talos.reclaim -e ichor_address={address} -e ichor_cluster={case.wish.cluster} -e ichor_talosconfig=FILE, where FILE is "
+            "the talosconfig of the cluster that it is of now")
 
 
 def _unknown_authority(case: Case) -> Iterable[Refusal]:
     for address, why in case.silent:
         if why.reason == "UnknownAuthority":
             yield Refusal(case.at(address), "UnknownAuthority",
-                          f"The node at {address} belongs to another cluster than the talosconfig, or the talosconfig may be the wrong one.",
-                          f"Give the talosconfig of its cluster; to take it out of another cluster, reset it: {_command(case, address)}.",
+                          f"The node at {address} belongs to another cluster than the talosconfig, or the talosconfig may be the wrong one, or it waits in "
+                          "maintenance mode and belongs to none.",
+                          "Give the talosconfig of its cluster. One in maintenance mode is not adopted: leave its address out, and find it with "
+                          f"talos_discover. To take it out of another cluster, reset it: {_command(case, address)}.",
                           "15/unknown-authority")
 
 
@@ -63,7 +66,9 @@ def _nothing_read(case: Case) -> Iterable[Refusal]:
     if not case.live and case.wish.addresses and not any(why.reason == "UnknownAuthority" for dummy, why in case.silent):
         told = "; ".join(f"{address}: {(why.message or why.reason).rstrip('.')}" for address, why in case.silent)
         reason = case.silent[0][1].reason if case.silent else "CurrentConfigUnavailable"
-        yield Refusal(case.target, reason, f"No node could be read ({told}).", "Check the addresses and the talosconfig.", "15/nothing-read")
+        hint = "Name the addresses of the nodes themselves; allow_loopback is for a lab." if reason == "EndpointRefused" else (
+            "Check the addresses and the talosconfig.")
+        yield Refusal(case.target, reason, f"No node could be read ({told}).", hint, "15/nothing-read")
 
 
 def _versions(case: Case) -> Iterable[Refusal]:

@@ -136,7 +136,8 @@ def _recorded(look: _Look) -> Iterable[Refusal]:
         return
     if recorded == "none" and wanted == "managed":
         yield look.refuse("15/cni-none-first", "Immutable", f"The record of {look.case.cluster} says that it has no network.",
-                          "Let it become managed first (talos_cluster, cni: managed); that can be done once.")
+                          "Let it become managed first (talos_cluster, cni: managed, with what its Helm release has, where there is one, as cilium_values); "
+                          "that can be done once.")
     else:
         yield look.refuse("15/cni-preset-stays", "Immutable", f"cni.preset of {look.case.cluster} is {recorded} and cannot become {wanted}.",
                           f"Leave cni out. {_WAYS}" if wanted == "managed" else "Leave cni out.")

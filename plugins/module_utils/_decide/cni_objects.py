@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .._model.approval import tracked_by
 from .._model.container_network import Live, Place
@@ -16,7 +16,8 @@ from .._model.plan import Plan, Refusal, Step, Target, Warn
 from .._model.records import Json, JsonMap, Record, dig, text_at
 from .cni_compare import content, is_secret, lay, normal
 from .cni_generated import Path, generated, marked, settled
-from .cni_words import TAKE_OVER, Branch, Change, ChangeObject, CniCase, CreateObject, NetworkPlan
+from .cni_values import for_render, leaves, without_owned
+from .cni_words import RELEASE, TAKE_OVER, Branch, Change, ChangeObject, CniCase, CreateObject, NetworkPlan
 
 #: What runs pods that a change of its template restarts.
 WORKLOADS = ("DaemonSet", "Deployment", "StatefulSet")
@@ -69,8 +70,14 @@ def _differs(laid: Laid) -> Iterable[Refusal]:
     rest = len(laid.entries) - _NAMED
     yield laid.refuse("15/cni-diff", "NetworkDiffers", f"Cilium differs from what {laid.branch.chart} renders with these values: {told}"
                       f"{f'; and {rest} objects more' if rest > 0 else ''}.",
-                      "Read the differences (--check --diff); give settings that are to stay as cilium_values where no Helm release carries them, and agree to "
-                      "the rest with accept_cilium_diff: true, or run this very plan with expect_plan_id or plan_file.")
+                      f"Read the differences (--check --diff); {_to_stay(laid)}, and agree to the rest with accept_cilium_diff: true, or run this very plan "
+                      "with expect_plan_id or plan_file.")
+
+
+def _to_stay(laid: Laid) -> str:
+    if laid.case.kept is not None:
+        return "put settings that are to stay into the record (talos_cluster, cilium_values)"
+    return "give settings that are to stay as cilium_values where no Helm release carries them"
 
 
 Row = tuple[str, Callable[[Laid], Iterable[Refusal]]]
@@ -95,6 +102,19 @@ def _left_over(laid: Laid) -> str:
     return f"No longer part of what is rendered, and left as it is: {_listed(left)}." if left else ""
 
 
+def _left_behind(laid: Laid) -> str:
+    """A record may lack what the Helm release that it takes over was made with."""
+    kept, seen = laid.case.kept, laid.case.seen
+    release = seen.value.release if isinstance(seen, Present) else Absent()
+    if kept is None or laid.branch.ours or not laid.changed or not isinstance(release, Present) or release.value.chart != RELEASE:
+        return ""
+    there, found = leaves(for_render(kept)), release.value
+    lacking = [path for path, value in sorted(leaves(without_owned(found.values)).items()) if path not in there or there[path] != value]
+    return (f"The Helm release {found.namespace}/{found.name} has values that the record lacks or has otherwise, and only those of the record count: "
+            f"{_listed(lacking)}. Put what is to stay into the record first (talos_cluster, cilium_values; helm get values {found.name} -n "
+            f"{found.namespace} shows it).") if lacking else ""
+
+
 def _made_anew(laid: Laid) -> str:
     anew = [str(place) for place, changes, dummy in laid.changed if place.kind == "Secret" and any(change.secret for change in changes)]
     return f"Keys, certificates or passwords become other ones: {_listed(anew)}." if anew else ""
@@ -102,7 +122,7 @@ def _made_anew(laid: Laid) -> str:
 
 #: One row a warning; '' where it does not apply.
 OBJECT_WARNINGS: tuple[tuple[str, Callable[[Laid], str]], ...] = (
-    ("15/cni-restarts", _restarts), ("15/cni-left-over", _left_over), ("15/cni-keys-anew", _made_anew))
+    ("15/cni-restarts", _restarts), ("15/cni-left-over", _left_over), ("15/cni-left-behind", _left_behind), ("15/cni-keys-anew", _made_anew))
 
 
 def decide_network(case: CniCase, branch: Branch, first: Sequence[dict[str, Json]], second: Sequence[dict[str, Json]], objects: Sequence[Live],
@@ -124,7 +144,7 @@ def decide_network(case: CniCase, branch: Branch, first: Sequence[dict[str, Json
     laid = Laid(case, branch, kept, tuple(entries), tuple(steps))
     refusals: tuple[Refusal, ...] = ()
     for dummy, gate in gates:
-        refusals = refusals or tuple(gate(laid))
+        refusals = refusals or tuple(replace(one, whole=True) for one in gate(laid))
     warned = tuple(Warn(case.target, text, rule) for rule, tell in warnings if (text := tell(laid)))
     return NetworkPlan(Plan(tuple(steps), refusals, warned), branch, tuple(entries), kept)
 

@@ -70,6 +70,14 @@ def without_owned(values: JsonMap) -> dict[str, Json]:
     return result
 
 
+def leaves(values: JsonMap, path: str = "") -> dict[str, Json]:
+    """What the values set, by its path with dots; of an empty mapping its own path."""
+    found: dict[str, Json] = {}
+    for key, value in values.items():
+        found.update(leaves(value, f"{path}{key}.") if isinstance(value, Mapping) and value else {f"{path}{key}": value})
+    return found
+
+
 def secret_paths(values: Json | JsonMap, path: tuple[str, ...] = ()) -> Iterator[str]:
     """Paths of values that are secrets themselves, not names of them."""
     if isinstance(values, Mapping):

@@ -14,6 +14,7 @@ from .._model.observed import Absent, Observed, Present, Unknown
 from .._model.plan import Refusal
 from .._model.records import text_at
 from .approved import in_cluster
+from .by_hand import RESET, RESET_LAST
 from .lock import LockView, disruption_of, lock_refusals
 from .member_death import sees_leader
 from .reclaim_inspection import (
@@ -154,7 +155,8 @@ NODE_GATES: tuple[ReclaimGate, ...] = (
                 lambda seen: f"There is no cluster {seen.wish.cluster or 'named'} for the machine to go to.", "Name it with cluster; talos_cluster makes one."),
     ReclaimGate("16/unknown-authority", _foreign_authority, "UnknownAuthority",
                 lambda seen: f"The node does not take these credentials: {_why(seen.node)}.",
-                "The talosconfig may be the one of another cluster. Give that of the node's own cluster; without it there is no way over the API, and the "
+                lambda seen: "The talosconfig may be the one of another cluster; where none is given, the bundle of cluster "
+                f"{seen.wish.cluster} is tried. Give that of the node's own cluster; without it there is no way over the API, and the "
                 "machine is wiped by reinstalling it, or with the kernel argument talos.experimental.wipe=system."),
     ReclaimGate("16/credential", _unusable, _silence, lambda seen: f"The node cannot be asked: {_why(seen.node)}.",
                 lambda seen: {"EndpointRefused": "Check the address.", "ClockSkew": "Set the clock of this machine, or that of the node."}.get(
@@ -165,10 +167,12 @@ NODE_GATES: tuple[ReclaimGate, ...] = (
     ReclaimGate("16/identity-unread", lambda seen: not isinstance(found_identity(seen), Present), "CurrentConfigUnavailable",
                 lambda seen: f"Which machine it is cannot be read ({_why(found_identity(seen))}).", "Run this again."),
     ReclaimGate("16/no-uuid", lambda seen: isinstance(found_identity(seen), Present) and not uuid_of(seen), "WeakIdentity",
-                "The node reports no UUID, so nobody can name it for being wiped.", "Wipe it by hand with talosctl reset."),
+                "The node reports no UUID, so nobody can name it for being wiped.", f"Wipe it by hand: {RESET}."),
     ReclaimGate("16/not-confirmed", lambda seen: not seen.wish.confirm.strip(), "ConfirmationMissing",
-                lambda seen: f"Nobody has agreed to wiping the machine with UUID {uuid_of(seen)}.",
-                "Read the plan, make sure that it is this machine, and set confirm to its UUID."),
+                lambda seen: f"The machine with UUID {uuid_of(seen)} is in maintenance mode: there is nothing to reset." if _in_maintenance(seen)
+                else f"Nobody has agreed to wiping the machine with UUID {uuid_of(seen)}.",
+                lambda seen: "Find it with talos_discover; or set confirm to its UUID, and it is written down here." if _in_maintenance(seen)
+                else "Read the plan, make sure that it is this machine, and set confirm to its UUID."),
     ReclaimGate("16/uuid-differs", lambda seen: typed_uuid(seen) != uuid_of(seen), "IdentityMismatch",
                 lambda seen: f"The machine that answers has UUID {uuid_of(seen)}, and {_typed(seen)} was typed.",
                 "Check the address, and type the UUID as it is shown; nothing was sent."),
@@ -209,7 +213,7 @@ CONFIGURED_GATES: tuple[ReclaimGate, ...] = (
                 lambda seen: "Its etcd answers as a member that the list of members does not have.", "Look at talosctl etcd members, and run this again."),
     ReclaimGate("16/last", lambda seen: _etcd(seen) and is_last(seen), "ControlPlaneNeeded",
                 lambda seen: f"It is the last control plane of {cluster_words(seen)}, and its etcd answers.",
-                "A cluster that is to end is ended by hand: talosctl reset --graceful=false on this node; discovery finds it then."),
+                f"A cluster that is to end is ended by hand: {RESET_LAST} on this node; discovery finds it then."),
     ReclaimGate("16/quorum", lambda seen: _etcd(seen) and not is_last(seen) and own_member(seen) is not None and not _lives_through_it(seen), "QuorumAtRisk",
                 _leaving, "Bring the other control planes of that cluster back first."),
     ReclaimGate("16/forced-unlisted", _answers_unlisted, "QuorumUnknown",

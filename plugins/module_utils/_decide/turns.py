@@ -86,6 +86,11 @@ def waits_for_others(steps: Sequence[Step], machine: str) -> bool:
         wait.what.endswith(_READY) if not wait.target else wait.target != machine for wait in steps[0].waits_for)
 
 
+def awaited(steps: Sequence[Step]) -> tuple[str, ...]:
+    """The machines that the next step waits for, by name."""
+    return tuple(wait.target or wait.what.removesuffix(_READY) for wait in steps[0].waits_for) if steps else ()
+
+
 def next_step(steps: Sequence[Step]) -> Step | None:
     """The one step that may go now: the first, when it waits for nothing."""
     return steps[0] if steps and not steps[0].waits_for else None

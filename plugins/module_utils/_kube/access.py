@@ -31,7 +31,7 @@ from .._model.plain_files import NotPlain, read_plain
 from .._model.records import Json
 from .api import CONNECT_TIMEOUT, PATIENCE, REQUEST_TIMEOUT, Api, Pool
 
-_HINT = "Give kubeconfig and kube_context, or run where KUBECONFIG or a pod's own account names an API server."
+_HINT = "Name a kubeconfig that can be read, and one of its contexts, or run where KUBECONFIG or a pod's own account names an API server."
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def _without_keys(text: str, access: Access) -> tuple[dict[str, Json], tuple[str
     current = access.context or config.get("current-context")
     names = {entry.get("name"): entry.get("context") or {} for entry in config.get("contexts") or [] if isinstance(entry, dict)}
     if current not in names:
-        raise ValueError(f"it has no context '{current or ''}'")
+        raise ValueError(f"it has no context '{current or ''}'; it has {', '.join(map(str, names)) or 'none'}")
     key = None
     for entry in config.get("users") or []:
         user = entry.get("user") if isinstance(entry, dict) else None

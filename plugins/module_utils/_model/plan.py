@@ -140,6 +140,8 @@ class Refusal:
     hint: str = ""
     #: Where the rule stands, e.g. "7/disk-ambiguous": the id of a row in the tests' tables.
     rule: str = ""
+    #: As long as it holds, no step of its plan is done; the steps stand there to be read and agreed to.
+    whole: bool = False
 
     def __post_init__(self) -> None:
         if self.reason not in ALL_REASONS:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from .._decide.approved import approved_control_planes, in_cluster
 from .._decide.hostnames import addresses, host_of
@@ -26,6 +27,8 @@ from .._model.timing import Timing
 from .life_reads import unknown
 from .probing import each
 from .record_reads import credentials_for
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -67,13 +70,17 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     dissent = tuple(one.name for one in told if isinstance(one.members, Present) and _key(one.members.value) != most)
     silent = tuple(one.name for one in told if not isinstance(one.status, Present))
     listed = next((one.members.value for one in told if isinstance(one.members, Present) and _key(one.members.value) == most), ())
-    members: list[Json] = [_member(member, told, machines) for member in listed]
+    members = [_member(member, told, machines) for member in listed]
     seen_by: list[Json] = [_control_plane(one) for one in told]
     leaders = sorted({one.status.value.leader for one in told if isinstance(one.status, Present) and one.status.value.leader})
     answering = len(told) - len(silent)
-    message = f"{len(listed)} member{'' if len(listed) == 1 else 's'}, told by {answering} of {len(told)} control plane{'' if len(told) == 1 else 's'}."
+    for line in (*(_line(member) for member in members), *(line for one in told if (line := _trouble(one))),
+                 *(f"{name} lists other members than most" for name in dissent)):
+        ports.progress(line)
+    asked = f"{answering} of {len(told)} control plane{'' if len(told) == 1 else 's'}"
+    message = (f"{len(listed)} member{'' if len(listed) == 1 else 's'}, told by {asked}." if views else f"The members are not known; {asked} answer.")
     return Outcome(message=message, unreachable=silent, extra={
-        "members": members, "control_planes": seen_by, "leader": leaders[0] if len(leaders) == 1 else "", "agree": len(views) == 1 and len(leaders) <= 1,
+        "members": [*members], "control_planes": seen_by, "leader": leaders[0] if len(leaders) == 1 else "", "agree": len(views) == 1 and len(leaders) <= 1,
         "disagree": list(dissent)})
 
 
@@ -140,6 +147,29 @@ def _member(member: EtcdMember, told: Sequence[_Told], machines: tuple[Record, .
             "leader": status is not None and status.leader == member.id, "alarms": alarms,
             "db_size": status.db_size if status is not None else None, "db_size_in_use": status.db_size_in_use if status is not None else None,
             "raft_index": status.raft_index if status is not None else None}
+
+
+def _line(member: dict[str, Json]) -> str:
+    """A member for a person who has only the output."""
+    machine = f" on {member['machine']}" if member["machine"] else ", of no known machine"
+    state = "answers and leads" if member["leader"] else "answers" if member["answers"] else "does not answer"
+    alarms = member["alarms"]
+    more = [*(["a learner, without a vote"] if member["learner"] else []), *(str(alarm) for alarm in (alarms if isinstance(alarms, list) else []))]
+    return f"member {member['id']}, {member['name'] or 'without a name'}{machine}: {', '.join((state, *more))}"
+
+
+def _trouble(one: _Told) -> str:
+    """Why a control plane lists no members, or ''. Without a quorum etcd answers about itself and about nothing else."""
+    if not isinstance(one.status, Present):
+        return f"{one.name}: its etcd does not answer{_why(one.status)}"
+    if not isinstance(one.members, Present):
+        leader = "" if one.status.value.leader else " and sees no leader"
+        return f"{one.name}: its etcd answers{leader}; it does not list the members{_why(one.members)}"
+    return ""
+
+
+def _why(found: Observed[T]) -> str:
+    return f" ({found.message.rstrip('.')})" if isinstance(found, Unknown) and found.message else ""
 
 
 def _control_plane(one: _Told) -> dict[str, Json]:

@@ -76,7 +76,11 @@ async def held(ports: Ports, cluster: str, purpose: str, timing: Timing) -> Asyn
             yield lease
         finally:
             keeper.cancel()
-            lease.release()
+            try:
+                lease.release()
+            except TalosError as error:
+                # What was done under it counts, and why it ended. The lease runs out by itself.
+                ports.progress(f"the lock of {cluster} could not be given back ({error.message}); it ends by itself within {timing.lock_duration:g} s")
 
 
 #: A lease is free for its own holder, so what one run does at once takes turns here.

@@ -85,7 +85,11 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
             rule = "13/lock" if error.reason in LOCK_REASONS else "14/failed"
             done.refusal, done.error = Refusal(seen.target, error.reason, error.message, error.hint, rule), error
         if done.refusal is not None and not done.deleted and seen.machine is not None and request.wish.record:
-            _blocked(ports, seen, done, done.refusal)
+            try:
+                _blocked(ports, seen, done, done.refusal)
+            except TalosError as error:
+                # What was done counts, and why it ended; the condition of before holds the machine.
+                ports.progress(f"{request.machine}: why it stopped could not be written down: {error.message}")
     return _outcome(request, verdict, seen, done, check=ports.check)
 
 

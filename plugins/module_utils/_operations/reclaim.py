@@ -123,7 +123,7 @@ def _outcome(request: Request, ports: Ports, plan: Plan, seen: Sequence[Reclaimi
     for index, (one, verdict) in enumerate(zip(seen, verdicts)):
         went = done.went.get(index, Went())
         refusal = went.refusal or verdict.refusal
-        message = f"{refusal.message} {refusal.hint}".strip() if refusal is not None else _told(one, verdict, went)
+        message = f"{refusal.message} {refusal.hint}".strip() if refusal is not None else _told(one, verdict, went, len(seen) > 1)
         rows.append(MachineRow(went.machine or verdict.machine or str(one.target), one.wish.cluster, "", False, refusal.reason if refusal else "", message,
                                bool(verdict.plan.steps)))
         if went.refusal is not None:
@@ -148,11 +148,11 @@ def _registered(seen: Sequence[Reclaiming], verdicts: Sequence[Verdict], done: _
     return [{"address": str(one.target), "uuid": uuid_of(one), "machine": name} for one, name in zip(seen, names) if name]
 
 
-def _told(seen: Reclaiming, verdict: Verdict, went: Went) -> str:
+def _told(seen: Reclaiming, verdict: Verdict, went: Went, several: bool) -> str:
     if verdict.done or went.told:
         return verdict.done or went.told
     if went.machine:
         return f"{seen.target} is pending as {went.machine}. Approve it with talos_machine_approval, machine: {went.machine}."
     if went.done:
         return f"{seen.target} is in maintenance mode; its record stays as it is."
-    return ""
+    return "It is ready to be done." if verdict.plan.steps and several else ""

@@ -97,7 +97,12 @@ async def run(name: str, terms: Terms, ports: Ports, gate: Gate) -> Outcome:
             done.went.refusal = Refusal(target_of(looked.order), error.reason, error.message, error.hint, rule)
             done.went.error = error
     if not done.elsewhere and not ports.check:
-        _tell(ports, looked, done, bool(granted.steps))
+        try:
+            _tell(ports, looked, done, bool(granted.steps))
+        except TalosError as error:
+            if not done.went.done:
+                raise
+            ports.progress(f"{name}: what came of it could not be written down: {error.message}")
     return _outcome(ports, looked, done)
 
 

@@ -6,8 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 
 from .._decide.lock import Disruption, disruption_of
@@ -51,26 +51,39 @@ async def reclaim(ports: Ports, entry: Entry, terms: Terms, seen: Reclaiming, gr
     went = Went()
     deadline = ports.clock.monotonic() + terms.timing.lock_wait
     wanted = {step.id for step in granted}
-    while True:
-        async with _leases(ports, lease_of(seen), entry, terms) as leases:
-            now = await observe(ports, entry, terms, strict=True)
-            verdict = decide_reclaim(now)
-            refusal = verdict.refusal
-            waits = refusal is not None and refusal.rule == "16/own-disruption" and ports.clock.monotonic() < deadline
-            if not waits:
-                if lease_of(now) != lease_of(seen) and verdict.reset is not None:
-                    went.refusal = _changed(now)
-                elif refusal is not None:
-                    went.refusal = refusal
-                elif verdict.done:
-                    went.told, went.machine = verdict.done, verdict.machine
-                elif any(step.id not in wanted for step in verdict.plan.steps):
-                    went.refusal = _changed(now)
-                else:
-                    await _carry_out(ports, entry, terms, now, verdict, leases, sending, went)
-                return went
-        ports.progress(f"{entry.endpoint}: {refusal.message if refusal is not None else ''} Waiting for it.")
-        await ports.clock.sleep(terms.timing.follow)
+    with _kept(seen, went):
+        while True:
+            async with _leases(ports, lease_of(seen), entry, terms) as leases:
+                now = await observe(ports, entry, terms, strict=True)
+                verdict = decide_reclaim(now)
+                refusal = verdict.refusal
+                waits = refusal is not None and refusal.rule == "16/own-disruption" and ports.clock.monotonic() < deadline
+                if not waits:
+                    if lease_of(now) != lease_of(seen) and verdict.reset is not None:
+                        went.refusal = _changed(now)
+                    elif refusal is not None:
+                        went.refusal = refusal
+                    elif verdict.done:
+                        went.told, went.machine = verdict.done, verdict.machine
+                    elif any(step.id not in wanted for step in verdict.plan.steps):
+                        went.refusal = _changed(now)
+                    else:
+                        await _carry_out(ports, entry, terms, now, verdict, leases, sending, went)
+                    return went
+            ports.progress(f"{entry.endpoint}: {refusal.message if refusal is not None else ''} Waiting for it.")
+            await ports.clock.sleep(terms.timing.follow)
+    return went
+
+
+@contextmanager
+def _kept(seen: Reclaiming, went: Went) -> Iterator[None]:
+    """What was done counts, whatever fails after it; where nothing was done the error goes on."""
+    try:
+        yield
+    except TalosError as error:
+        if not went.done:
+            raise
+        went.refusal, went.error = Refusal(seen.target, error.reason, error.message, error.hint, "16/failed"), error
 
 
 def _changed(seen: Reclaiming) -> Refusal:
@@ -91,8 +104,9 @@ async def _leases(ports: Ports, own: str, entry: Entry, terms: Terms) -> AsyncIt
 async def resume(ports: Ports, reset: reclaim_waiting.Waiting, own: str, register: RegisterMachine) -> Went:
     """A reset that went out before, of which only the end is awaited. `own`: the lease of the node's own cluster."""
     went = Went()
-    async with _leases(ports, own, reset.entry, reset.terms):
-        await _await_end(ports, reset, (register,), went)
+    with _kept(reset.seen, went):
+        async with _leases(ports, own, reset.entry, reset.terms):
+            await _await_end(ports, reset, (register,), went)
     return went
 
 
@@ -117,11 +131,10 @@ async def _await_end(ports: Ports, reset: reclaim_waiting.Waiting, steps: tuple[
     if isinstance(found, Refusal):
         went.refusal = found
         return
+    went.done += [step.id for step in steps if isinstance(step, ReclaimMachine)]
     _end_disruption(ports, reset.seen)
     for step in steps:
-        if isinstance(step, ReclaimMachine):
-            went.done.append(step.id)
-        elif isinstance(step, RegisterMachine):
+        if isinstance(step, RegisterMachine):
             await reclaim_waiting.register(ports, reset, found, step, went)
 
 

@@ -132,7 +132,7 @@ async def _send(ports: Ports, machine: Record, step: Step, session: Session) -> 
         ports.progress(f"{machine.name}: its member {step.member} leaves etcd")
         await session.etcd_leave()
     elif isinstance(step, ResetMachine):
-        ports.progress(f"{machine.name}: resetting it, which {step.why}")
+        ports.progress(f"{machine.name}: resetting it: {step.why}")
         await session.reset(step.partitions)
 
 

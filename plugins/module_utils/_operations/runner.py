@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -101,7 +102,8 @@ def _file(path: Path) -> Observed[JsonMap]:
 
 
 def _write(path: Path, wanted: JsonMap) -> None:
-    text = yaml.safe_dump(dict(wanted), sort_keys=False, width=120, allow_unicode=True)
+    # Through JSON: what stands in two places of it would be an anchor and an alias, which not every tool that overlays manifests takes.
+    text = yaml.safe_dump(json.loads(json.dumps(wanted)), sort_keys=False, width=120, allow_unicode=True)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         fresh = path.with_name(f".{path.name}.new")

@@ -60,6 +60,10 @@ def test_a_plan_reads_as_lines() -> None:
     ]
     assert "  What is refused is left out; this run does the steps above all the same." in plan_lines(PLAN, check=False)
     assert not any("left out" in line for line in plan_lines(replace(PLAN, steps=()), check=True)), "where nothing is done, nothing is promised"
+    whole = replace(PLAN, refusals=(*PLAN.refusals, Refusal(Target(name="c"), "ConfirmationMissing", "Nobody has agreed.", "Agree.", whole=True)))
+    for check, run in ((True, "a real run"), (False, "this run")):
+        assert f"  As long as that is refused, {run} does none of the steps above." in plan_lines(whole, check=check)
+        assert not any("left out" in line for line in plan_lines(whole, check=check))
     assert plan_lines(Plan(), check=False) == ["Nothing to do."]
     assert plan_lines(Plan(waits=PLAN.waits), check=False) == ["  waits for two: the lease (up to 5 min)"]
 

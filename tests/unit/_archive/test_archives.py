@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import os
 import stat
@@ -72,6 +73,23 @@ def test_what_passes_takes_little_memory(archive: Archive) -> None:
     finally:
         tracemalloc.stop()
     assert peak < 60_000_000 and archive.stored() == (Stored(NAME, 100 << 20),)
+
+
+def test_one_that_goes_while_the_folder_is_listed_takes_no_other_along(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = FolderArchive(str(tmp_path))
+    put(archive, NAME, b"x")
+    put(archive, "small.snapshot", b"x")
+    listed = os.scandir
+
+    @contextlib.contextmanager
+    def scan(folder: Path) -> Iterator[list[os.DirEntry[str]]]:
+        with listed(folder) as entries:
+            found = list(entries)
+        archive.delete("small.snapshot")
+        yield found
+
+    monkeypatch.setattr(os, "scandir", scan)
+    assert archive.stored() == (Stored(NAME, 1),)
 
 
 @pytest.mark.parametrize("pieces", [0, 1, 3, 20])

@@ -7,6 +7,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +21,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.observations im
 from ansible_collections.ichor.talos.plugins.module_utils._model.outcome import Outcome
 from ansible_collections.ichor.talos.plugins.module_utils._model.plan import Plan
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import BACKUP
-from ansible_collections.ichor.talos.tests.unit._operations.test_etcd_backup import Node, database, ports, scheduled
+from ansible_collections.ichor.talos.tests.unit._operations.test_etcd_backup import Clock, Node, database, ports, scheduled
 
 
 class Busy(Node):
@@ -72,3 +74,34 @@ def test_one_that_fails_is_listed_and_stops_nothing(tmp_path: Path) -> None:
     outcome = controlled(store, clock, Busy(database()[:-1]))
     assert not outcome.refused and not outcome.executed and "SnapshotInvalid" in {refusal.reason for refusal in outcome.plan.refusals}
     assert store.get(BACKUP, "nightly").status["conditions"]
+
+
+@dataclass
+class Passing(Clock):
+    """Who sleeps waits until that time has come."""
+
+    async def sleep(self, seconds: float) -> None:
+        end = self.at + seconds
+        while self.at < end:
+            await asyncio.sleep(0)
+
+
+@dataclass
+class Slow(Busy):
+    """A quarter of a minute for each piece that it sends."""
+
+    clock: Clock = field(default_factory=Clock)
+
+    async def etcd_snapshot(self) -> AsyncIterator[bytes]:
+        async for piece in super().etcd_snapshot():
+            self.clock.at += 15.0
+            yield piece
+
+
+def test_one_that_takes_longer_than_the_run_is_taken_to_its_end(tmp_path: Path) -> None:
+    store, still = scheduled(tmp_path)
+    clock = Passing(still.at)
+    node = Slow(database(160), clock=clock)
+    outcome = controlled(store, clock, node, max_runtime=60.0)
+    (path,) = (tmp_path / "b").iterdir()
+    assert outcome.executed and path.read_bytes() == node.data and clock.at > still.at + 300 and outcome.extra["ended"] == "time"

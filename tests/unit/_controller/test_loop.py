@@ -306,6 +306,33 @@ def test_who_waits_for_a_dead_one_waits_for_a_person() -> None:
     assert outcome.unreachable == ("cp-2",) and [line for line in outcome.waiting_for if line.startswith("cp-3: ") and "cp-2" in line]
 
 
+@pytest.mark.parametrize("ends", [True, False], ids=["ends", "is gone"])
+def test_who_waits_for_a_machine_that_another_run_reclaims_waits_for_that_run(ends: bool) -> None:
+    """Nobody has to do anything but that run; when it is gone, a person has to."""
+    fleet = Fleet(bootstrapped=True)
+    fleet.runs("cp-1", 1, "controlplane")
+    fleet.waits("cp-2", 2, "controlplane")
+    began = {"machine": "prod-9", "step": "reset", "time": "2023-11-14T22:13:00Z", "bootID": "boot-1"}
+    fleet.store.put(replace(fleet.cluster(), status={**fleet.cluster().status, "disruption": began}))
+
+    def life(count: int, what: str) -> None:
+        status = dict(fleet.cluster().status)
+        if ends and fleet.clock.time - w.START > 100 and status.get("disruption") == began:
+            del status["disruption"]
+            fleet.store.put(replace(fleet.cluster(), status=status))
+        node = fleet.nodes[Endpoint("10.0.0.2")]
+        if "cp-2" in fleet.accepted and node.mode == "closed":
+            node.mode, node.stage, node.ready, node.etcd, node.leader = "running", "running", True, "Running", "x"
+
+    fleet.hook = life
+    outcome = fleet.reconcile(until_settled=True, max_runtime=3000.0)
+    assert outcome.extra["ended"] == "settled"
+    if ends:
+        assert fleet.accepted == ["cp-2"] and 100 < fleet.clock.time - w.START < 300
+    else:
+        assert not fleet.received and 600 <= fleet.clock.time - w.START < 900
+
+
 def test_a_later_task_of_a_check_run_does_not_look_at_what_would_have_been_sent() -> None:
     fleet = new()
     before = dict(fleet.store.records)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ansible_collections.ichor.talos.plugins.module_utils._decide.cni_words import Branch, CniCase, CniWish
-from ansible_collections.ichor.talos.plugins.module_utils._model.container_network import Chart, Live, Place
+from ansible_collections.ichor.talos.plugins.module_utils._model.container_network import Chart, Live, NetworkSeen, Place, Release
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Observed, Present, Unknown
 
 CHART = Chart("cilium", "https://charts.example.org", "1.18.0")
@@ -59,10 +59,14 @@ class World:
     accept: bool = False
     ours: bool = False
     left: tuple[Place, ...] = ()
+    kept: Any = None
+    released: Any = None
 
     @property
     def case(self) -> CniCase:
-        return CniCase("prod", CniWish("managed", accept=self.accept))
+        values = self.released
+        found: Observed[Release] = Absent() if values is None else Present(Release("cilium", "kube-system", 3, "deployed", "cilium", "1.18.0", values))
+        return CniCase("prod", CniWish("managed", accept=self.accept), kept=self.kept, seen=Present(NetworkSeen(release=found)))
 
     @property
     def branch(self) -> Branch:
@@ -125,6 +129,12 @@ OBJECT_CASES: tuple[ObjectRow, ...] = (
     _row("left-over", lambda: _world(SAME, left=(Place("", "ConfigMap", "kube-system", "cilium-config"),
                                                  Place("apps", "Deployment", "kube-system", "hubble-ui"))),
          warns=("15/cni-left-over",), says=("Deployment kube-system/hubble-ui",)),
+    _row("values-left-behind", lambda: _world(OTHER, kept={"a": 1}, released={"a": 1, "hubble": {"enabled": True}}), f"ChangeObject {CONFIG}",
+         f"ChangeObject {AGENT}", rule="diff", warns=(*RESTARTS, "15/cni-left-behind"),
+         says=("count: hubble.enabled.", "helm get values cilium -n kube-system", "put settings that are to stay into the record")),
+    _row("values-that-the-record-has", lambda: _world(OTHER, kept={"a": 1}, released={"a": 1, "ipam": {"mode": "kubernetes"}}), f"ChangeObject {CONFIG}",
+         f"ChangeObject {AGENT}", rule="diff", warns=RESTARTS),
+    _row("values-that-change-nothing", lambda: _world(SAME, kept={}, released={"hubble": {"enabled": True}})),
     _row("keys-of-the-cluster-stay", lambda: _world((Present(live(keys("bGl2ZQ=="))),), (keys("b25l"),), second=(keys("dHdv"),))),
     _row("keys-that-are-missing", lambda: _world((Present(live(keys("bGl2ZQ=="))), Absent()), (keys("b25l"), {**keys("b25l"), "metadata": {"name": "b"}}),
                                                  second=(keys("dHdv"), {**keys("dHdv"), "metadata": {"name": "b"}}), accept=True),

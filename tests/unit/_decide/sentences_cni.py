@@ -31,6 +31,7 @@ SENTENCES: tuple[Sentence, ...] = (
     _s("refused on unmanaged),", *_rows(
         "values-without-managed", "values-and-unmanaged", "values-empty-and-unmanaged", "with-add-machine", "values-with-add-machine")),
     _s("kept as `spec.cni.cilium.values`,", *_rows(
+        "values-left-behind", "values-that-the-record-has", "values-that-change-nothing",
         "recorded-is-compared", "recorded-and-the-same-brought", "other-values-than-recorded", "recorded-and-nothing-there"),
        f"{OPERATION}::test_a_release_is_taken_over_with_its_values"),
     _s("only with `ipam.mode: kubernetes` (`cluster-pool` is refused: it would renumber the pods),", *_rows(

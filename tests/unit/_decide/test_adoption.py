@@ -85,6 +85,27 @@ def test_a_single_machine_shares_nothing() -> None:
     assert set(patches_of(w.adopt(w.seen(w.plane(1, w.SYSCTL))))) == {"c1-5a1f0c01-adopted"}
 
 
+def test_consent_is_asked_for_once_a_path_and_holds_the_whole_plan() -> None:
+    image = "machine:\n  kubelet:\n    image: registry.example.org/kubelet:v1.35.0\n"
+    found = w.adopt(w.seen(*(w.plane(number, image) for number in (1, 2, 3)), *(w.worker(number, image) for number in (4, 5, 6))))
+    [refusal], [warning] = found.plan.refusals, found.plan.warnings
+    named = "c1-5a1f0c01, c1-5a1f0c02, c1-5a1f0c03, c1-5a1f0c04 and 2 more"
+    assert refusal.whole and found.plan.steps and refusal.message.startswith("Class B: ")
+    assert refusal.message.count("machine.kubelet.image") == 1 and f"machine.kubelet.image ({named})" in refusal.message
+    assert warning.message.startswith("Class B: ") and "machine.kubelet.image" in warning.message and warning.message.endswith(f"on {named}.")
+
+
+@pytest.mark.parametrize(("reason", "hint"), [("EndpointRefused", "allow_loopback is for a lab"), ("TimedOut", "Check the addresses and the talosconfig")])
+def test_where_no_node_could_be_read_the_hint_says_what_to_look_at(reason: str, hint: str) -> None:
+    assert hint in w.adopt(w.seen(silent={"127.0.0.1:50000": reason})).plan.refusals[0].hint
+
+
+def test_a_node_of_another_authority_may_wait_in_maintenance_mode_and_the_command_needs_its_talosconfig() -> None:
+    [refusal] = w.adopt(w.seen(w.plane(), silent={"192.0.2.4:50000": "UnknownAuthority"})).plan.refusals
+    assert "maintenance mode" in refusal.message and "talos_discover" in refusal.hint
+    assert "-e ichor_address=192.0.2.4:50000" in refusal.hint and "-e ichor_talosconfig=FILE" in refusal.hint
+
+
 def test_what_the_cluster_s_record_can_say_is_said_there() -> None:
     found = w.adopt(w.seen(w.plane(1, SANS, SUBNETS, OTHER_SUBNETS), w.worker(4, NODE_SANS, SUBNETS, OTHER_SUBNETS)))
     spec = cluster_of(found)

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from ansible_collections.ichor.talos.plugins.module_utils._decide.etcd_words import RemoveEtcdMember
 from ansible_collections.ichor.talos.plugins.module_utils._decide.provisioning_words import ApplyConfig
 from ansible_collections.ichor.talos.plugins.module_utils._decide.reprovision_words import Reinstall, Resume
-from ansible_collections.ichor.talos.plugins.module_utils._decide.turns import Turn, in_turn, next_step, plan_order, waits_for_others
+from ansible_collections.ichor.talos.plugins.module_utils._decide.turns import Turn, awaited, in_turn, next_step, plan_order, waits_for_others
 from ansible_collections.ichor.talos.plugins.module_utils._model.plan import Step, Target, Wait
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import Record
 from tests.unit._operations import world as w
@@ -96,6 +96,10 @@ def test_a_machine_that_a_step_waits_for_already_is_named_once() -> None:
 def test_who_waits_for_others_alone(step: Reboot, others: bool) -> None:
     assert waits_for_others((step,), "a") is others
     assert not waits_for_others((), "a")
+
+
+def test_whom_a_step_waits_for() -> None:
+    assert awaited((reboot("a", Wait("a voter", target="b"), Wait("c is Ready")),)) == ("b", "c") and awaited(()) == awaited((reboot("a"),)) == ()
 
 
 def test_only_the_first_step_may_go() -> None:

@@ -86,6 +86,26 @@ def test_killed_at_every_boundary_and_resumed(life: str) -> None:
         assert len(world.removed) + len(world.left) <= 2 and len(world.resets) <= 2, (at, whole.trace[at - 1])
 
 
+@pytest.mark.parametrize("life", LIVES)
+def test_a_store_that_becomes_read_only_hides_nothing_that_was_done(life: str) -> None:
+    make, name = LIVES[life]
+    whole = make()
+    r.remove(whole, name)
+    for at in w.store_writes(whole):
+        world = make()
+        w.read_only_from(world, at)
+        done = r.remove(world, name)
+        assert (done.reason == "StoreReadOnly") == done.refused, (whole.trace[at - 1], done.message)
+        actions = [step.action for step in done.plan.steps if step.id in done.executed]
+        sent = {"LeaveEtcd": world.left, "ResetMachine": world.resets, "RemoveEtcdMember": world.removed}
+        assert {action for action in actions if action != "DeleteRecord"} == {action for action, nodes in sent.items() if nodes}, (whole.trace[at - 1], actions)
+        assert ("DeleteRecord" in actions) == (r.record_of(world, name) is None)
+        w.writable_again(world)
+        assert not (again := r.remove(world, name, holder="run-2")).refused, (whole.trace[at - 1], again.message)
+        world.store.leases.held.clear()
+        ended(world, name)
+
+
 def test_the_condition_holds_the_machine_from_before_the_first_step() -> None:
     world = healthy()
     seen: list[str] = []
@@ -266,10 +286,22 @@ def test_a_route_of_ours_that_is_lost_is_no_death() -> None:
     assert not r.remove(world, "cp1").refused and world.removed == ["0000000000000001"]
 
 
-def test_members_as_each_control_plane_sees_them() -> None:
+def test_members_as_each_control_plane_sees_them(monkeypatch: pytest.MonkeyPatch) -> None:
     world = r.planes(3, 3)
     r.node(world, 2).members = (*r.node(world, 2).members, fallen.member(7, "old"))
     shown = asyncio.run(etcd_member_info.run(etcd_member_info.Request("prod"), world.ports(), w.OpenGate()))
     assert shown.unreachable == ("cp3",) and shown.extra["agree"] is False and len(shown.extra["disagree"]) == 1  # type: ignore[arg-type]
+    told = "\n".join(world.lines)
+    assert "on cp1: answers and leads" in told and "on cp2: answers" in told and "cp3: its etcd does not answer (" in told
+    assert "lists other members than most" in told
+
+    async def leaderless(session: w.Session, local: bool) -> None:
+        raise w.error("NodeRefused", session.endpoint)
+
+    monkeypatch.setattr(w.Session, "etcd_members", leaderless)
+    without = r.planes(3, 2, 3)
+    shown = asyncio.run(etcd_member_info.run(etcd_member_info.Request("prod"), without.ports(), w.OpenGate()))
+    assert "cp1: its etcd answers and sees no leader; it does not list the members" in "\n".join(without.lines)
+    assert shown.message == "The members are not known; 1 of 3 control planes answer." and shown.unreachable == ("cp2", "cp3")
     with pytest.raises(TalosError, match="which control planes"):
         asyncio.run(etcd_member_info.run(etcd_member_info.Request(), world.ports(store=False), w.OpenGate()))

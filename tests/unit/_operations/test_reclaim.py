@@ -109,6 +109,24 @@ def test_killed_at_every_boundary_and_run_again(life: str) -> None:
         assert len(world.resets) == 1, (at, whole.trace[at - 1])
 
 
+@pytest.mark.parametrize("life", LIVES)
+def test_a_store_that_becomes_read_only_hides_nothing_that_was_done(life: str) -> None:
+    make, entry, dummy = LIVES[life]
+    whole = make()
+    r.reclaim(whole, entry)
+    for at in w.store_writes(whole):
+        world = make()
+        w.read_only_from(world, at)
+        done = r.reclaim(world, entry)
+        assert (done.reason == "StoreReadOnly") == done.refused, (whole.trace[at - 1], done.message)
+        actions = [step.action for step in done.plan.steps if step.id in done.executed]
+        assert ("ReclaimMachine" in actions) == bool(world.resets) and ("RegisterMachine" in actions) == bool(r.pending(world)), whole.trace[at - 1]
+        w.writable_again(world)
+        assert not (again := r.reclaim(world, entry, holder="run-2")).refused, (whole.trace[at - 1], again.message)
+        world.store.leases.held.clear()
+        ended(world, entry)
+
+
 HANGING = {"identity": "16/identity-unread", "machine_config": "16/config-unread", "partitions": "16/volumes-unread", "etcd_status": "16/etcd-problem",
            "etcd_members": "16/etcd-problem", "stage": "", "hostname": "", "version": "", "boot_id": "", "disks": "", "services": ""}
 
@@ -350,6 +368,12 @@ def test_what_is_refused_is_left_out_and_the_others_go_on() -> None:
     world = living()
     done = r.reclaim(world, r.entry(4), r.entry(1, w.uuid(9)), r.entry(7))
     assert done.refused and world.resets == ["w4"] and done.blocked == ("10.0.0.1:50000",) and done.unreachable == ("10.0.0.7:50000",)
+
+
+def test_of_several_each_is_told_in_a_check_run() -> None:
+    """A message that names a machine says something of it."""
+    done = r.reclaim(living(), r.entry(4), r.entry(1, w.uuid(9)), check=True)
+    assert "10.0.0.4:50000: It is ready to be done. 10.0.0.1:50000: The machine that answers has UUID" in done.message
 
 
 def test_after_one_that_does_not_come_back_the_next_of_its_cluster_is_left_alone() -> None:

@@ -434,6 +434,30 @@ class World:
         return record
 
 
+#: How the store's writes begin in a trace.
+STORE_WRITES = ("status ", "event ", "create ", "delete ", "lease ", "renew ", "release ")
+
+
+def store_writes(world: World) -> list[int]:
+    """The numbers of the store's writes among the boundaries that a world went through."""
+    return [number for number, what in enumerate(world.trace, 1) if what.startswith(STORE_WRITES) and not what.startswith("status written")]
+
+
+def read_only_from(world: World, at: int) -> None:
+    """From that boundary on nothing can be written to the store."""
+    def fail(number: int, what: str) -> None:
+        if number >= at and what.startswith(STORE_WRITES) and not what.startswith("status written"):
+            raise TalosError("StoreReadOnly", "The store is read-only.", "Make it writable.")
+
+    world.hook = fail
+
+
+def writable_again(world: World) -> None:
+    """A person has mended the store, and what the run before held has run out."""
+    world.hook = lambda number, what: None
+    world.dead.add("run-1")
+
+
 class OpenGate:
     """The gate of a real run; keeps the plans."""
 

@@ -353,8 +353,8 @@ def test_a_token_that_nobody_has_is_told(apiserver, store, namespace, clock):
 
 
 @pytest.mark.parametrize("text, told", [
-    ("", "it is no kubeconfig"), ("a: [", "cannot be used"), ("kind: Config\n", "it has no context ''"),
-    ("current-context: a\ncontexts: [{name: b, context: {}}]\n", "it has no context 'a'"),
+    ("", "it is no kubeconfig"), ("a: [", "cannot be used"), ("kind: Config\n", "it has no context ''; it has none"),
+    ("current-context: a\ncontexts: [{name: b, context: {}}]\n", "it has no context 'a'; it has b. Name a kubeconfig that can be read"),
 ])
 def test_a_kubeconfig_that_is_none_is_told(tmp_path, text, told):
     path = tmp_path / "kubeconfig"
