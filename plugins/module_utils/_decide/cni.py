@@ -42,7 +42,7 @@ def network_of(seen: NetworkSeen) -> Network:
     """What the cluster has. `NOTHING` is proven where no Node is Ready and one says that it has no network, or where there is no Node at all;
     everything else without an installer is `UNTOLD`."""
     kinds = {_kind(one) for one in seen.installers}
-    if len(kinds) > 1:
+    if len(kinds) > 1 or kinds == {CILIUM} and len(seen.installers) > 1:
         return Network(SEVERAL, " and ".join(str(one) for one in seen.installers))
     if seen.installers:
         one = seen.installers[0]

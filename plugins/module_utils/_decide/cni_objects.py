@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from .._model.approval import tracked_by
-from .._model.container_network import Live, Place
+from .._model.container_network import Live, Place, images_of
 from .._model.observed import Absent, Present, Unknown
 from .._model.plan import Plan, Refusal, Step, Target, Warn
 from .._model.records import Json, JsonMap, Record, dig, text_at
@@ -24,6 +24,8 @@ WORKLOADS = ("DaemonSet", "Deployment", "StatefulSet")
 #: How many objects, and paths of each, a line names.
 _NAMED, _PATHS = 12, 6
 MASK = "********"
+#: How the agent's image is called, and where it is told how pods are numbered, and how.
+_AGENT, _CONFIG, _IPAM = "/cilium/cilium", "cilium-config", "kubernetes"
 
 Entry = tuple[Place, tuple[Change, ...], bool]
 
@@ -51,6 +53,25 @@ def _unread(laid: Laid) -> Iterable[Refusal]:
         if isinstance(one.now, Unknown):
             yield laid.refuse("15/cni-object-unread", one.now.reason, f"{one.place} cannot be read: {one.now.message}", one.now.source)
             return
+
+
+def _no_agent(laid: Laid) -> Iterable[Refusal]:
+    """Whatever a chart is called, and whatever values turn off: without its DaemonSet there would be no network."""
+    agents = [one.place for one in laid.objects if one.place.kind == "DaemonSet" and (
+        text_at(one.wanted, "metadata", "labels", "k8s-app") == "cilium" or any(_AGENT in image for image in images_of(one.wanted)))]
+    if not agents:
+        yield laid.refuse("15/cni-no-agent", "ChartInvalid", f"{laid.branch.chart} renders no DaemonSet of Cilium with these values, so there would be no "
+                          "network.", "Look at the chart and at the values.")
+
+
+def _other_ipam(laid: Laid) -> Iterable[Refusal]:
+    """The owned key says how pods are numbered, and a chart around Cilium's, or `extraConfig`, may still say otherwise."""
+    for one in laid.objects:
+        if one.place.kind == "ConfigMap" and one.place.name == _CONFIG and text_at(one.wanted, "data", "ipam") != _IPAM:
+            said = text_at(one.wanted, "data", "ipam")
+            yield laid.refuse("15/cni-render-ipam", "NetworkForeign", f"With these values {laid.branch.chart} renders ipam: {said or 'nothing'} into "
+                              f"{one.place}, and a managed Cilium runs with {_IPAM}: the pods would be renumbered.",
+                              "Take out what sets it beside ipam.mode (extraConfig), or name Cilium's own chart, not one around it.")
 
 
 def _tracked(laid: Laid) -> Iterable[Refusal]:
@@ -81,7 +102,9 @@ def _to_stay(laid: Laid) -> str:
 
 
 Row = tuple[str, Callable[[Laid], Iterable[Refusal]]]
-OBJECT_GATES: tuple[Row, ...] = (("15/cni-object-unread", _unread), ("15/cni-tracked", _tracked), ("15/cni-diff", _differs))
+OBJECT_GATES: tuple[Row, ...] = (
+    ("15/cni-no-agent", _no_agent), ("15/cni-render-ipam", _other_ipam), ("15/cni-object-unread", _unread), ("15/cni-tracked", _tracked),
+    ("15/cni-diff", _differs))
 
 
 def _restarts(laid: Laid) -> str:

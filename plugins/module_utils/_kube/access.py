@@ -11,8 +11,8 @@ import binascii
 import os
 import ssl
 from collections.abc import Mapping
-from contextlib import ExitStack
-from dataclasses import dataclass
+from contextlib import ExitStack, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
@@ -30,6 +30,8 @@ from .._model.memory_file import memory_file
 from .._model.plain_files import NotPlain, read_plain
 from .._model.records import Json
 from .api import CONNECT_TIMEOUT, PATIENCE, REQUEST_TIMEOUT, Api, Pool
+from .login_plugin import Issued, LoginPlugin
+from .whole_answer import LimitedSocket
 
 _HINT = "Name a kubeconfig that can be read, and one of its contexts, or run where KUBECONFIG or a pod's own account names an API server."
 
@@ -44,23 +46,35 @@ class Access:
     context: str = ""
 
 
+@dataclass
+class _Given:
+    """What a kubeconfig says of its user that the official client is not told: a client certificate with its key, the path of a token, a login program.
+    `shown`: the certificate of the login program that is in use."""
+
+    key: tuple[str, str] | None = field(default=None, repr=False)
+    token_file: str = ""
+    plugin: LoginPlugin | None = None
+    shown: tuple[str, str] | None = field(default=None, repr=False)
+
+
 def open_api(access: Access, *, connect: float = CONNECT_TIMEOUT, timeout: float = REQUEST_TIMEOUT, patience: float = PATIENCE) -> Api:
     """A client of the API server, with these seconds as `Api` has them. Nothing is sent yet. Raises TalosError `CredentialsInvalid`, `MissingLibrary`.
 
-    Keys that stand in the kubeconfig reach OpenSSL through memory: the official client alone would write them into temporary files.
+    Keys that stand in the kubeconfig, or that its login program gives, reach OpenSSL through memory: the official client alone would write them into
+    temporary files. A token in a file is read for each request, since whoever put it there replaces it; a login program is asked before what it gave ends.
     """
     if official is None:
         raise TalosError("MissingLibrary", "Kubernetes is asked through the Python library kubernetes, which is not installed.", "Install kubernetes with pip.")
     configuration = official.Configuration()
-    key: tuple[str, str] | None = None
+    given = _Given()
     try:
         text = access.content or _text(access)
         if text:
-            config, key = _without_keys(text, access)
+            config, given = _without_keys(text, access)
             official_config.load_kube_config_from_dict(config, context=access.context or None, client_configuration=configuration, persist_config=False)
         else:
             official_config.load_incluster_config(client_configuration=configuration)
-        context = _tls(configuration, key)
+        context = _tls(configuration, given.key)
     except TalosError:
         raise
     except Exception as error:  # the loader raises whatever its plugins do
@@ -71,11 +85,38 @@ def open_api(access: Access, *, connect: float = CONNECT_TIMEOUT, timeout: float
         pool.connection_pool_kw.pop(name, None)
     pool.connection_pool_kw["ssl_context"] = context
 
-    def authorize() -> Mapping[str, str]:
-        settings = configuration.auth_settings().values()
-        return {"Authorization": str(entry["value"]) for entry in settings if entry.get("key", "").lower() == "authorization" and entry.get("value")}
+    def present(issued: Issued) -> str:
+        """The value of the header, '' where the certificate says it."""
+        if issued.pair is not None and issued.pair != given.shown:
+            _show(context, issued.pair)
+            given.shown = issued.pair
+            pool.clear()  # what stands was opened with the certificate before
+        return f"Bearer {issued.token}" if issued.token else ""
 
-    return Api(cast(Pool, pool), str(configuration.host), authorize, connect=connect, timeout=timeout, patience=patience)
+    def authorize() -> Mapping[str, str]:
+        if given.plugin is not None:
+            value = present(given.plugin.issued())
+        elif given.token_file:
+            value = f"Bearer {_token_in(given.token_file)}"
+        else:
+            settings = configuration.auth_settings().values()
+            value = next((str(entry["value"]) for entry in settings if entry.get("key", "").lower() == "authorization" and entry.get("value")), "")
+        if not (value.isascii() and value.isprintable()):
+            raise TalosError("CredentialsInvalid", "The token for the Kubernetes API server is none: something in it cannot be sent.", _HINT)
+        return {"Authorization": value} if value else {}
+
+    def renew() -> bool:
+        if given.plugin is not None:
+            given.plugin.forget()
+            return True
+        if given.key is None and configuration.cert_file:
+            with suppress(OSError, ssl.SSLError):  # it stays with what it has
+                context.load_cert_chain(configuration.cert_file, configuration.key_file)
+                pool.clear()
+                return True
+        return False
+
+    return Api(cast(Pool, pool), str(configuration.host), authorize, renew, connect=connect, timeout=timeout, patience=patience)
 
 
 def context_for(text: str, cluster: str) -> str:
@@ -109,8 +150,8 @@ def _text(access: Access) -> str:
         raise TalosError("CredentialsInvalid", f"The kubeconfig {path} cannot be read: {_said(error)}.", _HINT) from None
 
 
-def _without_keys(text: str, access: Access) -> tuple[dict[str, Json], tuple[str, str] | None]:
-    """The kubeconfig without the client certificate that stands in it as data, and that certificate with its key."""
+def _without_keys(text: str, access: Access) -> tuple[dict[str, Json], _Given]:
+    """The kubeconfig without what stands in it of the user's certificate, token file and login program, and these."""
     config = yaml.safe_load(text)
     if not isinstance(config, dict):
         raise ValueError("it is no kubeconfig")
@@ -119,22 +160,43 @@ def _without_keys(text: str, access: Access) -> tuple[dict[str, Json], tuple[str
     names = {entry.get("name"): entry.get("context") or {} for entry in config.get("contexts") or [] if isinstance(entry, dict)}
     if current not in names:
         raise ValueError(f"it has no context '{current or ''}'; it has {', '.join(map(str, names)) or 'none'}")
-    key = None
+    clusters = {entry.get("name"): entry.get("cluster") for entry in config.get("clusters") or [] if isinstance(entry, dict)}
+    given = _Given()
     for entry in config.get("users") or []:
         user = entry.get("user") if isinstance(entry, dict) else None
         if not isinstance(user, dict):
             continue
-        for name in ("client-certificate", "client-key", "tokenFile"):
+        for name in ("client-certificate", "client-key"):
             if isinstance(user.get(name), str):
                 user[name] = os.path.join(folder, user[name])
+        if isinstance(user.get("token"), str):
+            user["token"] = user["token"].strip()
         certificate, secret = user.pop("client-certificate-data", None), user.pop("client-key-data", None)
-        if entry.get("name") == names[current].get("user") and isinstance(certificate, str) and isinstance(secret, str):
-            key = (_decoded(certificate), _decoded(secret))
+        token_file, plugin = user.pop("tokenFile", None), user.pop("exec", None)
+        if entry.get("name") != names[current].get("user"):
+            continue
+        if isinstance(certificate, str) and isinstance(secret, str):
+            given.key = (_decoded(certificate), _decoded(secret))
+        if isinstance(token_file, str) and token_file:
+            given.token_file = os.path.join(folder, token_file)
+            _token_in(given.token_file)
+        elif isinstance(plugin, dict) and not user.get("token"):
+            cluster = clusters.get(names[current].get("cluster"))
+            given.plugin = LoginPlugin(plugin, folder, dict(cluster) if isinstance(cluster, dict) else {})
     for entry in config.get("clusters") or []:
         cluster = entry.get("cluster") if isinstance(entry, dict) else None
         if isinstance(cluster, dict) and isinstance(cluster.get("certificate-authority"), str):
             cluster["certificate-authority"] = os.path.join(folder, cluster["certificate-authority"])
-    return config, key
+    return config, given
+
+
+def _token_in(path: str) -> str:
+    """The token in a file, without the line's end that most programs write after it. Raises TalosError `CredentialsInvalid`."""
+    try:
+        return read_plain(path).decode("ascii").strip()
+    except (OSError, NotPlain, UnicodeDecodeError) as error:
+        why = "it is no text" if isinstance(error, UnicodeDecodeError) else _said(error)
+        raise TalosError("CredentialsInvalid", f"The token in {path} cannot be read: {why}.", _HINT) from None
 
 
 def _decoded(data: str) -> str:
@@ -150,12 +212,17 @@ def _tls(configuration: official.Configuration, key: tuple[str, str] | None) -> 
     if not configuration.verify_ssl:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
+    context.sslsocket_class = LimitedSocket
     if key is not None:
-        with ExitStack() as files:
-            context.load_cert_chain(files.enter_context(memory_file(key[0])), files.enter_context(memory_file(key[1])))
+        _show(context, key)
     elif configuration.cert_file:
         context.load_cert_chain(configuration.cert_file, configuration.key_file)
     return context
+
+
+def _show(context: ssl.SSLContext, key: tuple[str, str]) -> None:
+    with ExitStack() as files:
+        context.load_cert_chain(files.enter_context(memory_file(key[0])), files.enter_context(memory_file(key[1])))
 
 
 def _said(error: Exception) -> str:

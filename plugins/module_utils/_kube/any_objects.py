@@ -19,6 +19,8 @@ from .objects import FIELD_MANAGER
 _DEFINITION = "CustomResourceDefinition"
 _DEFINE = "Install the definition of that kind first, or give values without it."
 _BY = {"fieldManager": FIELD_MANAGER}
+#: How often, and after how many seconds, a kind is looked for that was defined just before.
+_SERVED, _AGAIN = 60, 0.5
 
 
 class Objects:
@@ -35,14 +37,22 @@ class Objects:
         return tuple(self._live(one, defined) for one in wanted)
 
     def create(self, wanted: JsonMap) -> None:
-        """Make it. Raises TalosError `RecordChanged` where it is there."""
-        path = self._collection(wanted)
-        try:
-            self._api.request("POST", path, wanted, query=_BY)
-        except (ApiSilent, ApiRefused) as error:
-            if isinstance(error, ApiRefused) and error.status == 409:
-                raise _changed(place_of(wanted), "was made by somebody else meanwhile") from None
-            raise failed(self._api, f"POST {path}", f"does not make {place_of(wanted)}", error) from None
+        """Make it; a kind that was defined just before is waited for. Raises TalosError `RecordChanged` where it is there."""
+        for left in reversed(range(_SERVED)):
+            if self._kind(wanted) is None and left:
+                self._api.pause(_AGAIN)
+                continue
+            path = self._collection(wanted)
+            try:
+                self._api.request("POST", path, wanted, query=_BY)
+                return
+            except (ApiSilent, ApiRefused) as error:
+                if isinstance(error, ApiRefused) and error.status == 404 and not error.names_object and left:
+                    self._api.pause(_AGAIN)  # it is told of, and not served yet
+                    continue
+                if isinstance(error, ApiRefused) and error.status == 409:
+                    raise _changed(place_of(wanted), "was made by somebody else meanwhile") from None
+                raise failed(self._api, f"POST {path}", f"does not make {place_of(wanted)}", error) from None
 
     def replace(self, wanted: JsonMap) -> None:
         """Put it over the one of its resourceVersion. Raises TalosError `RecordChanged` where that is another one by now."""

@@ -23,10 +23,13 @@ except ImportError:
     urllib3 = None  # type: ignore[assignment, unused-ignore]
 
 from .._model.records import Json, JsonMap, list_at, text_at
+from .whole_answer import within
 
-#: Seconds for one answer, and for a connection.
+#: Seconds until an answer begins and between two parts of it, and for a connection.
 REQUEST_TIMEOUT = 10.0
 CONNECT_TIMEOUT = 5.0
+#: How many times its seconds an answer may take as a whole: a long list over a slow line comes, and a server that sends drop by drop is given up.
+_WHOLE = 3.0
 #: Seconds for which what is certain to have done nothing is tried again: a refused connection, "too many requests", a failed read.
 PATIENCE = 30.0
 #: No answer is larger.
@@ -43,17 +46,19 @@ class ApiRefused(Exception):
     reason: str
     message: str
     retry_after: float = 0.0
-    #: The Status object names an object: without one, a 404 speaks of the resource itself.
+    #: The Status object names an object: without one, a 404 speaks of the resource itself. `kind`: the resource of the object, such as `namespaces`.
     names_object: bool = False
     cause: str = ""
+    kind: str = ""
 
 
 @dataclass
 class ApiSilent(Exception):
-    """No answer. `sent` says that the request may have been carried out."""
+    """No answer. `sent` says that the request may have been carried out, `final` that another try comes to the same."""
 
     message: str
     sent: bool
+    final: bool = False
 
 
 class Answer(Protocol):
@@ -81,15 +86,17 @@ class Pool(Protocol):
 
 
 class Api:
-    """One API server. `authorize` gives the headers of a request anew each time, since tokens run out. `connect`, `timeout` and `patience`
-    are seconds: for a connection, for an answer, and for which is tried again what certainly did nothing."""
+    """One API server. `authorize` gives the headers of a request anew each time, since tokens run out; `renew` is asked for another credential where the API
+    server does not take this one, and says whether it is worth trying. `connect`, `timeout` and `patience` are seconds: for a connection, for an answer to
+    go on, and for which is tried again what certainly did nothing."""
 
-    def __init__(self, pool: Pool, host: str, authorize: Callable[[], Mapping[str, str]], *, connect: float = CONNECT_TIMEOUT,
-                 timeout: float = REQUEST_TIMEOUT, patience: float = PATIENCE, monotonic: Callable[[], float] = time.monotonic,
-                 pause: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, pool: Pool, host: str, authorize: Callable[[], Mapping[str, str]], renew: Callable[[], bool] = lambda: False, *,
+                 connect: float = CONNECT_TIMEOUT, timeout: float = REQUEST_TIMEOUT, patience: float = PATIENCE,
+                 monotonic: Callable[[], float] = time.monotonic, pause: Callable[[float], None] = time.sleep) -> None:
         self.host = host.rstrip("/")
         self._pool = pool
         self._authorize = authorize
+        self._renew = renew
         self._connect = connect
         self._timeout = timeout
         self._patience = patience
@@ -114,17 +121,21 @@ class Api:
         """One request and its answer. What certainly did nothing is tried again for a while. Raises ApiRefused, ApiSilent."""
         until = self._monotonic() + self._patience
         wait = 0.2
+        renewed = False
         while True:
             try:
                 return self._once(method, path, body, query, content_type)
             except ApiRefused as refused:
+                if refused.status == 401 and not renewed and self._renew():
+                    renewed = True
+                    continue
                 if refused.status != 429 and (method != "GET" or refused.status < 500):
                     raise
                 wait = max(wait, refused.retry_after)
                 if self._monotonic() + wait > until:
                     raise
             except ApiSilent as silent:
-                if silent.sent and method != "GET" or self._monotonic() + wait > until:
+                if silent.final or silent.sent and method != "GET" or self._monotonic() + wait > until:
                     raise
             self.pause(wait)
             wait = min(wait * 2, _LONGEST_PAUSE)
@@ -138,7 +149,10 @@ class Api:
             answer = self._pool.request("GET", f"{self.host}{path}?{urlencode(query)}", body=None, headers=headers,
                                         timeout=urllib3.Timeout(connect=self._connect, read=quiet), retries=False, preload_content=False)
             if answer.status != 200:
-                _parsed(answer, answer.read(LARGEST_ANSWER))
+                if answer.status == 401:
+                    self._renew()
+                with within(self._timeout * _WHOLE, self._monotonic):
+                    _parsed(answer, answer.read(LARGEST_ANSWER))
                 return
             opened()
             for piece in answer.stream(None, False):
@@ -161,13 +175,14 @@ class Api:
             headers["Content-Type"] = content_type
         connected = False
         try:
-            answer = self._pool.request(method, url, body=content, headers=headers, timeout=urllib3.Timeout(connect=self._connect, read=self._timeout),
-                                        retries=False, preload_content=False)
-            connected = True
-            data = answer.read(LARGEST_ANSWER + 1)
+            with within(self._connect + self._timeout * _WHOLE, self._monotonic):
+                answer = self._pool.request(method, url, body=content, headers=headers, timeout=urllib3.Timeout(connect=self._connect, read=self._timeout),
+                                            retries=False, preload_content=False)
+                connected = True
+                data = answer.read(LARGEST_ANSWER + 1)
         except (urllib3.exceptions.HTTPError, OSError) as error:
             unsent = isinstance(error, (urllib3.exceptions.NewConnectionError, urllib3.exceptions.ConnectTimeoutError, urllib3.exceptions.SSLError))
-            raise ApiSilent(_said(error), connected or not unsent) from None
+            raise ApiSilent(_said(error), connected or not unsent, "CERTIFICATE_VERIFY_FAILED" in str(error)) from None
         answer.release_conn()
         if len(data) > LARGEST_ANSWER:
             raise ApiSilent(f"its answer is larger than {LARGEST_ANSWER >> 20} MiB", True)
@@ -190,7 +205,7 @@ def _parsed(answer: Answer, data: bytes) -> JsonMap:
     message = found.get("message")
     raise ApiRefused(answer.status, str(found.get("reason") or ""), message if isinstance(message, str) else f"HTTP status {answer.status}",
                      min(max(retry_after, 0.0), _LONGEST_PAUSE), isinstance(details, dict) and bool(details.get("name")),
-                     next((text_at(cause, "message") for cause in list_at(found, "details", "causes")), ""))
+                     next((text_at(cause, "message") for cause in list_at(found, "details", "causes")), ""), text_at(details, "kind"))
 
 
 def _said(error: Exception) -> str:

@@ -32,6 +32,20 @@ def failed(api: Api, call: str, what: str, error: ApiSilent | ApiRefused) -> Tal
     if isinstance(error, ApiSilent):
         return TalosError("TimedOut", f"The cluster's API server {api.host} did not answer: {error.message.rstrip('.')}.", "Look at the cluster's endpoint.",
                           failure=Failure(node=api.host, rpc=call, retryable=True))
-    reason = "PermissionDenied" if error.status in (401, 403) else "CallFailed"
-    return TalosError(reason, f"The cluster's API server {api.host} {what}: {error.message.rstrip('.')}.",
-                      "Look at the cluster's endpoint and at its secrets bundle.", failure=Failure(node=api.host, rpc=call, code=str(error.status)))
+    denied = error.status in (401, 403) and not _ends(error)
+    return TalosError("PermissionDenied" if denied else "CallFailed", f"The cluster's API server {api.host} {what}: {error.message.rstrip('.')}.", _hint(error),
+                      failure=Failure(node=api.host, rpc=call, code=str(error.status)))
+
+
+def _ends(error: ApiRefused) -> bool:
+    return error.status == 403 and "being terminated" in error.message
+
+
+def _hint(error: ApiRefused) -> str:
+    if _ends(error):
+        return "Its namespace is being deleted: wait until it is gone, or see what keeps it."
+    if error.status in (401, 403):
+        return "Look at the cluster's endpoint and at its secrets bundle."
+    if error.status in (400, 413, 422):
+        return "Its own checks, or a webhook of the cluster, do not take the object: see what they say."
+    return "Look at the cluster's endpoint, and run this again when it is well."

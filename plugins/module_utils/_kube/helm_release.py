@@ -2,7 +2,7 @@
 # GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""The record that Helm keeps of a release: a Secret with gzipped JSON, encoded twice (design section 15)."""
+"""The record that Helm keeps of a release: a Secret with gzipped JSON, encoded twice, or with HELM_DRIVER=configmap a ConfigMap (design section 15)."""
 
 from __future__ import annotations
 
@@ -27,29 +27,34 @@ _NAMED = re.compile(r"^  (name|namespace):\s*[\"']?([^\s\"'#]+)", re.MULTILINE)
 
 def read_release(api: Api, namespace: str, name: str) -> Observed[Release]:
     """The newest revision of a release. Unknown where its record is not understood. Raises TalosError where the API server does not tell."""
-    found = listed(api, f"/api/v1/namespaces/{namespace}/secrets", "its Helm releases", {"labelSelector": f"owner=helm,name={name}"})
-    newest = max(found, key=_revision, default=None)
-    return Absent() if newest is None else release_of(newest)
+    for resource in ("secrets", "configmaps"):
+        kept = listed(api, f"/api/v1/namespaces/{namespace}/{resource}", "its Helm releases", {"labelSelector": f"owner=helm,name={name}"})
+        newest = max(kept, key=_revision, default=None)
+        if newest is not None:
+            return release_of(newest, encoded=resource == "secrets")
+    return Absent()
 
 
-def release_of(secret: JsonMap) -> Observed[Release]:
-    """What a Secret of Helm says; Unknown, in words, where it is not understood."""
+def release_of(kept: JsonMap, encoded: bool = True) -> Observed[Release]:
+    """What a Secret or a ConfigMap of Helm says; Unknown, in words, where it is not understood. `encoded`: once more, as the API has what is in Secrets."""
+    told = f"the {'Secret' if encoded else 'ConfigMap'} {text_at(kept, 'metadata', 'name')}"
+    data = text_at(kept, "data", "release")
     try:
-        record = json.loads(_unpacked(base64.b64decode(text_at(secret, "data", "release"))))
+        record = json.loads(_unpacked(base64.b64decode(data) if encoded else data.encode()))
     except (binascii.Error, zlib.error, ValueError, RecursionError) as error:
-        return Unknown("ReleaseUnsettled", f"the Secret {text_at(secret, 'metadata', 'name')} is not understood ({type(error).__name__})")
+        return Unknown("ReleaseUnsettled", f"{told} is not understood ({type(error).__name__})")
     if not isinstance(record, dict):
-        return Unknown("ReleaseUnsettled", f"the Secret {text_at(secret, 'metadata', 'name')} holds no release")
+        return Unknown("ReleaseUnsettled", f"{told} holds no release")
     values = dig(record, "config")
     revision = record.get("version")
     return Present(Release(
-        text_at(record, "name"), text_at(record, "namespace"), revision if isinstance(revision, int) else _revision(secret), text_at(record, "info", "status"),
+        text_at(record, "name"), text_at(record, "namespace"), revision if isinstance(revision, int) else _revision(kept), text_at(record, "info", "status"),
         text_at(record, "chart", "metadata", "name"), text_at(record, "chart", "metadata", "version"), values if isinstance(values, dict) else {},
         _objects(text_at(record, "manifest"))))
 
 
-def _revision(secret: JsonMap) -> int:
-    found = text_at(secret, "metadata", "labels", "version")
+def _revision(kept: JsonMap) -> int:
+    found = text_at(kept, "metadata", "labels", "version")
     return int(found) if found.isdigit() else 0
 
 

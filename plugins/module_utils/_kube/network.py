@@ -6,7 +6,7 @@
 
 from __future__ import annotations
 
-from .._model.container_network import Installer, NetworkSeen, Release
+from .._model.container_network import Installer, NetworkSeen, Release, images_of
 from .._model.observed import Absent, Observed, Present
 from .._model.records import Json, JsonMap, dig, list_at, text_at
 from .api import Api, ApiRefused, ApiSilent
@@ -39,7 +39,7 @@ def look(api: Api) -> NetworkSeen:
 
 
 def _installs(item: JsonMap) -> bool:
-    images = " ".join(_images(item))
+    images = " ".join(images_of(item))
     if any(word in images for word in _BESIDE):
         return False
     folders = [text_at(volume, "hostPath", "path").rstrip("/") for volume in list_at(item, "spec", "template", "spec", "volumes")]
@@ -50,13 +50,8 @@ def _installer(item: JsonMap) -> Installer:
     metadata = item.get("metadata")
     labels = dig(metadata, "labels")
     managers = [text_at(entry, "manager") for entry in list_at(metadata, "managedFields") if text_at(entry, "subresource") != "status"]
-    return Installer(text_at(metadata, "namespace"), text_at(metadata, "name"), labels if isinstance(labels, dict) else {}, _images(item),
+    return Installer(text_at(metadata, "namespace"), text_at(metadata, "name"), labels if isinstance(labels, dict) else {}, images_of(item),
                      (text_at(metadata, "annotations", _RELEASE[0]), text_at(metadata, "annotations", _RELEASE[1])), FIELD_MANAGER in managers)
-
-
-def _images(item: JsonMap) -> tuple[str, ...]:
-    spec = dig(item, "spec", "template", "spec")
-    return tuple(text_at(container, "image") for group in ("containers", "initContainers") for container in list_at(spec, group))
 
 
 def _is_proxy(item: JsonMap) -> bool:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from .observed import Absent, Observed
-from .records import Json, JsonMap, text_at
+from .records import Json, JsonMap, dig, list_at, text_at
 
 
 @dataclass(frozen=True)
@@ -95,6 +95,12 @@ class Place:
 
     def __str__(self) -> str:
         return f"{self.kind} {self.namespace}/{self.name}" if self.namespace else f"{self.kind} {self.name}"
+
+
+def images_of(found: JsonMap) -> tuple[str, ...]:
+    """The images of a workload's containers."""
+    spec = dig(found, "spec", "template", "spec")
+    return tuple(text_at(container, "image") for group in ("containers", "initContainers") for container in list_at(spec, group))
 
 
 def place_of(found: JsonMap) -> Place:

@@ -23,7 +23,7 @@ from .._model.plan import Plan
 from .._model.ports import Ports
 from .._model.records import Json, dig, text_at
 from .._model.timing import Timing
-from .kube_networks import access_from
+from .admin_access import access_from
 from .network_plan import Writer, differences, plan_network, told
 
 

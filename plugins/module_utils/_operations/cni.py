@@ -21,7 +21,7 @@ from .._model.plan import Plan
 from .._model.ports import Gate, Networks, Ports
 from .._model.records import CLUSTER, Record, dig, text_at
 from .._model.timing import Timing
-from .kube_networks import access_from
+from .admin_access import access_from
 from .network_plan import Writer, differences, plan_network, render_twice, told
 from .record_reads import need_store
 from .rendering import bundle_of

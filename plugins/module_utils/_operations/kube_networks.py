@@ -2,22 +2,16 @@
 # GNU General Public License v3.0 or later (see COPYING or https://www.gnu.org/licenses/gpl-3.0.txt)
 # SPDX-License-Identifier: GPL-3.0-or-later
 
-"""Access to the networks of clusters: an administrator's certificate from the bundle, the API server, and helm (design section 15)."""
+"""Access to the networks of clusters: the API server, and helm (design section 15)."""
 
 from __future__ import annotations
 
-import datetime
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from .._kube import helm
-from .._machineconfig.client_certificate import issue_client
-from .._machineconfig.credential_files import KUBECONFIG, CredentialFile
-from .._machineconfig.problem import ConfigProblem
-from .._machineconfig.secrets import Bundle
 from .._model.container_network import Chart, KubeAccess, Live, NetworkSeen
-from .._model.errors import CheckModeWrite, TalosError
+from .._model.errors import CheckModeWrite
 from .._model.records import Json, JsonMap
 
 if TYPE_CHECKING:  # the client takes a third of a second to import: only a run that has to ask pays it
@@ -26,18 +20,6 @@ if TYPE_CHECKING:  # the client takes a third of a second to import: only a run 
 
 #: Seconds for a connection and for an answer.
 _CONNECT, _ANSWER = 5.0, 10.0
-#: How long a certificate is good: longer than any run.
-_LIFETIME = datetime.timedelta(hours=1)
-
-
-def access_from(bundle: Bundle, cluster: str, server: str, now: float) -> KubeAccess:
-    """A kubeconfig of the role of an administrator. Raises TalosError `BundleInvalid` where the bundle gives none."""
-    try:
-        moment = datetime.datetime.fromtimestamp(now, datetime.timezone.utc)
-        client = issue_client(bundle.k8s, ("system:masters",), "ichor.talos", moment, _LIFETIME, os.urandom)
-    except ConfigProblem as error:
-        raise TalosError("BundleInvalid", f"The bundle of {cluster} gives no access to its Kubernetes: {error.message}.", error.hint) from None
-    return KubeAccess(cluster, CredentialFile(KUBECONFIG, cluster, bundle.k8s.crt, client, server=server).text())
 
 
 class KubeNetworks:

@@ -7,8 +7,6 @@ bundle (design section 10)."""
 
 from __future__ import annotations
 
-import datetime
-import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -27,7 +25,8 @@ if TYPE_CHECKING:  # the client takes a third of a second to import, and the bun
 _CONNECT, _ANSWER = 2.0, 2.5
 #: Seconds for which the Nodes that were read serve everybody of a pass, and for which a cluster that did not tell is not asked again.
 _FRESH, _QUIET = 5.0, 30.0
-_LIFETIME = datetime.timedelta(hours=1)
+#: Seconds after which a credential is issued, or read, anew: half of what an issued one is good for.
+_RENEWED = 1800.0
 
 
 class ManagedClusters:
@@ -79,7 +78,7 @@ class ManagedClusters:
             if api is not None:
                 api.close()
             api = open_api(self._access(cluster, now), connect=_CONNECT, timeout=self.answer_within, patience=0.0)
-            self._apis[cluster] = (api, now + _LIFETIME.total_seconds() / 2)
+            self._apis[cluster] = (api, now + _RENEWED)
         return api
 
     def _access(self, cluster: str, now: float) -> Access:
@@ -90,19 +89,11 @@ class ManagedClusters:
         return Access(self._given.path, self._given.text, context_for(self._given.text, cluster))
 
     def _kubeconfig(self, cluster: str, now: float) -> str:
-        from .._machineconfig.client_certificate import issue_client
-        from .._machineconfig.credential_files import KUBECONFIG, CredentialFile
-        from .._machineconfig.problem import ConfigProblem
+        from .admin_access import access_from
         from .rendering import bundle_of
 
         record = self._store.get(CLUSTER, cluster)
         server = text_at(record.spec, "endpoint") if record is not None else ""
         if record is None or not server:
             raise TalosError("RecordNotFound", f"There is no endpoint of the cluster {cluster} to ask for its Nodes.", "Set the cluster's spec.endpoint.")
-        try:
-            authority = bundle_of(self._store, record).k8s
-            moment = datetime.datetime.fromtimestamp(now, datetime.timezone.utc)
-            client = issue_client(authority, ("system:masters",), "ichor.talos", moment, _LIFETIME, os.urandom)
-        except ConfigProblem as error:
-            raise TalosError("BundleInvalid", f"The bundle of {cluster} gives no access to its Kubernetes: {error.message}.", error.hint) from None
-        return CredentialFile(KUBECONFIG, cluster, authority.crt, client, server=server).text()
+        return access_from(bundle_of(self._store, record), cluster, server, now).kubeconfig

@@ -131,7 +131,11 @@ def bundle_of(store: Store, cluster: Record) -> Bundle:
     if not name:
         raise TalosError("SecretsUnavailable", f"The cluster {cluster.name} names no secrets bundle.",
                          "Make one with talos_secrets and name it with talos_cluster, bundle.")
-    return read_bundle(store.bundle(name), source=f"bundle {name}")
+    try:
+        return read_bundle(store.bundle(name), source=f"bundle {name}")
+    except ConfigProblem as error:
+        reason = error.reason if error.reason == "MissingLibrary" else "BundleInvalid"
+        raise TalosError(reason, error.message, error.hint) from None
 
 
 def patches_of(store: Store, cluster: str) -> tuple[PatchRecord, ...]:

@@ -133,6 +133,7 @@ CASES: tuple[Row, ...] = (
     # refused for what is there
     _refused("silent", lambda: managed(Unknown("TimedOut", "it did not answer.", "Look at it.")), "unread", "TimedOut", "it did not answer", "Look at it."),
     _refused("two-networks", lambda: managed(cilium(installers=(CILIUM, FLANNEL))), "several", "NetworkForeign", "kube-flannel", *WAYS),
+    _refused("two-of-cilium", lambda: managed(cilium(installers=(CILIUM, replace(CILIUM, namespace="cilium")))), "several", "NetworkForeign", "cilium/cilium"),
     _refused("flannel-by-talos", lambda: managed(NetworkSeen((FLANNEL,), ready=("cp-1",))), "flannel", "NetworkForeign", *WHY, *WAYS),
     _refused("calico-there", lambda: managed(NetworkSeen((CALICO,), ready=("cp-1",))), "calico", "NetworkForeign", *WHY, *WAYS),
     _refused("unknown-installer", lambda: managed(NetworkSeen((ANTREA,), ready=("cp-1",))), "other", "NetworkForeign", "antrea-agent", *WHY, *WAYS),

@@ -35,11 +35,12 @@ SENTENCES: tuple[Sentence, ...] = (
         "recorded-is-compared", "recorded-and-the-same-brought", "other-values-than-recorded", "recorded-and-nothing-there"),
        f"{OPERATION}::test_a_release_is_taken_over_with_its_values"),
     _s("only with `ipam.mode: kubernetes` (`cluster-pool` is refused: it would renumber the pods),", *_rows(
-        "cluster-pool", "cluster-pool-and-values", "ipam-not-told")),
+        "cluster-pool", "cluster-pool-and-values", "ipam-not-told", "rendered-with-another-ipam", "rendered-without-ipam",
+        "installed-with-another-ipam")),
     _s("through a diff gate of live objects against the render (`accept_cilium_diff` passes it).", *_rows(
         "all-alike", "diff-closed", "diff-accepted", "diff-of-a-config-alone", "missing-object-closed", "ours-is-completed", "ours-that-somebody-changed",
         "ours-goes-on", "in-git", "in-git-and-alike", "object-unread", "left-over", "keys-of-the-cluster-stay", "keys-that-are-missing",
-        "secret-that-differs", "other-names-each-time")),
+        "secret-that-differs", "other-names-each-time", "no-agent-in-the-chart")),
     _s("No CNI → the pinned Cilium is installed first, then adopted as managed (`cilium_values` allowed).", *_rows(
         "nothing-there", "nothing-there-and-values", "no-node-yet", "one-waits-and-one-is-silent", "no-proxy", "no-proxy-and-replaced", "installed",
         "installed-over-what-was-left",
@@ -47,7 +48,7 @@ SENTENCES: tuple[Sentence, ...] = (
     _s("Any other CNI → only as `unmanaged`, immutable,", *_rows(
         "unmanaged", "unmanaged-again", "unmanaged-stays", "managed-stays", "none-stays", "none-becomes-managed-first", "not-asked",
         "managed-and-not-asked", "record-says-otherwise",
-        "two-networks", "unknown-installer", "recorded-and-foreign", "flannel-comes-back", "flannel-comes-back-beside-cilium")),
+        "two-networks", "two-of-cilium", "unknown-installer", "recorded-and-foreign", "flannel-comes-back", "flannel-comes-back-beside-cilium")),
     _s("and the refusal says why no migration is offered and which three ways there are: leave it, a new cluster, a planned outage to no CNI (unverified).",
        *_rows("flannel-by-talos", "calico-there", "unknown-installer", "foreign-and-values", "ready-without-an-installer", "nodes-that-say-nothing",
               "unmanaged-stays")),

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 from ansible_collections.ichor.talos.plugins.module_utils._kube import helm_release
-from ansible_collections.ichor.talos.plugins.module_utils._kube.helm_release import release_of
-from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Present, Unknown
+from ansible_collections.ichor.talos.plugins.module_utils._kube.helm_release import read_release, release_of
+from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Present, Unknown
 
 from tests.parts.network_chart import release_secret
 
@@ -57,3 +57,35 @@ def test_what_is_not_understood_is_unknown_and_quoted_nowhere(text: str) -> None
 def test_a_record_that_grows_without_end_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(helm_release, "LARGEST", 1000)
     assert isinstance(release_of(release_secret({**RECORD, "manifest": "x" * 5000})), Unknown)
+
+
+class Kept:
+    """An API server that has these Secrets and ConfigMaps."""
+
+    host = "https://kept"
+
+    def __init__(self, **kept: list[dict[str, Any]]) -> None:
+        self.kept = kept
+        self.asked: list[str] = []
+
+    def request(self, method: str, path: str, body: object = None, **options: Any) -> Any:
+        assert options["query"]["labelSelector"] == "owner=helm,name=cilium"
+        self.asked.append(path.rpartition("/")[2])
+        return {"kind": "List", "items": self.kept.get(self.asked[-1], [])}
+
+
+def test_the_newest_revision_counts_whatever_keeps_it() -> None:
+    def config_map(record: dict[str, Any], revision: int) -> dict[str, Any]:
+        secret = release_secret(record, revision)
+        return {**secret, "data": {"release": base64.b64decode(secret["data"]["release"]).decode()}}
+
+    older = {**RECORD, "version": 9, "info": {"status": "superseded"}}
+    newer = {**RECORD, "version": 10, "info": {"status": "pending-upgrade"}}
+    for kept in (Kept(secrets=[release_secret(newer, 10), release_secret(older, 9)], configmaps=[config_map(RECORD, 11)]),
+                 Kept(configmaps=[config_map(older, 9), config_map(newer, 10)])):
+        found = read_release(kept, "kube-system", "cilium")  # type: ignore[arg-type]
+        assert isinstance(found, Present) and (found.value.revision, found.value.status) == (10, "pending-upgrade") and found.value.values == RECORD["config"]
+    broken = read_release(Kept(configmaps=[release_secret(RECORD)]), "kube-system", "cilium")  # type: ignore[arg-type]
+    assert isinstance(broken, Unknown) and "the ConfigMap sh.helm.release.v1.cilium.v1" in broken.message
+    nothing = Kept()
+    assert isinstance(read_release(nothing, "kube-system", "cilium"), Absent) and nothing.asked == ["secrets", "configmaps"]  # type: ignore[arg-type]

@@ -157,6 +157,17 @@ def test_a_kind_that_the_cluster_does_not_know_is_refused_before_anything_is_wri
     assert came_to(tmp_path, cluster) == "ChartInvalid" and versions(cluster) == before
 
 
+def test_a_definition_and_an_object_of_it_come_in_one_run(cluster: Kubernetes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster.node("cp-1")
+    definition: dict[str, Any] = {
+        "apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": {"name": "pools.network.example.org"},
+        "spec": {"group": "network.example.org", "scope": "Cluster", "names": {"plural": "pools", "kind": "Pool"}, "versions": [
+            {"name": "v1", "served": True, "storage": True, "schema": {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}}]}}
+    pool: dict[str, Any] = {"apiVersion": "network.example.org/v1", "kind": "Pool", "metadata": {"name": "default"}}
+    monkeypatch.setattr(Rendered, "objects", [definition, *Rendered.objects, pool])
+    assert came_to(tmp_path, cluster) == "" and cluster.read("/apis/network.example.org/v1/pools/default")
+
+
 def test_a_cluster_that_has_just_come_up_is_waited_for(cluster: Kubernetes, proxy: Proxy, tmp_path: Path) -> None:
     """First its load balancer has nobody behind it, then nothing answers, then a Node has joined and its kubelet has not looked yet."""
     def fail(fault: Fault) -> None:

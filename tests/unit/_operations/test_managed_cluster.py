@@ -88,13 +88,14 @@ def test_who_asks_is_an_administrator_for_an_hour(clusters: ManagedClusters, ser
 
 
 @pytest.mark.parametrize("endpoint, bundle, reason", [
-    ("https://127.0.0.1:1", BUNDLE.read_bytes(), "TimedOut"), ("", BUNDLE.read_bytes(), "RecordNotFound"), ("https://127.0.0.1:1", b"a: 1\n", None),
+    ("https://127.0.0.1:1", BUNDLE.read_bytes(), "TimedOut"), ("", BUNDLE.read_bytes(), "RecordNotFound"),
+    ("https://127.0.0.1:1", b"a: 1\n", "BundleInvalid"), ("https://127.0.0.1:1", b"[", "BundleInvalid"),
 ])
-def test_what_cannot_be_told_is_unknown(endpoint: str, bundle: bytes, reason: str | None) -> None:
+def test_what_cannot_be_told_is_unknown(endpoint: str, bundle: bytes, reason: str) -> None:
     clusters = ManagedClusters(Records(endpoint, bundle), Clock())  # type: ignore[arg-type]
     with pytest.raises(TalosError) as caught:
         clusters("prod", ["cp-1"], UUID)
-    assert reason is None or caught.value.reason == reason
+    assert caught.value.reason == reason
     with pytest.raises(TalosError) as again:
         clusters("prod", ["cp-1"], UUID)
     assert again.value is caught.value  # not asked again at once

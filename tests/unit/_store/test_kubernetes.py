@@ -286,14 +286,6 @@ def test_of_two_who_take_a_free_lock_at_once_one_gets_it(store, access, namespac
     other.close()
 
 
-def test_a_renewal_whose_answer_was_lost_is_no_loss_of_the_lock(store):
-    lease = store.leases.acquire("prod", "ada", "x", 60.0)
-    inner = store.leases._api
-    store.leases._api = Between(inner, lambda: None, lose=True)
-    assert reason(store.leases.renew, lease) == "StoreUnreachable"
-    assert store.leases.renew(lease).holder == "ada"
-
-
 def test_a_lock_of_an_id_that_is_no_name(store):
     foreign = "PoBHwHBNzFJyMqN5WkXNuZ2fk_Yv1c6YxQ8jD0Vn2Ls="
     assert store.leases.acquire(foreign, "ada", "x", 60.0).name == foreign

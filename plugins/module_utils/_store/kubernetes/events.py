@@ -17,6 +17,8 @@ from .refusals import doing
 
 REPORTER = "ichor.talos"
 _LONGEST_MESSAGE = 1024
+#: An Event that is there may be gone at the next request, since the API server forgets them by and by.
+_TRIES = 3
 
 
 class KubernetesEvents:
@@ -33,15 +35,24 @@ class KubernetesEvents:
         name = f"{event.ref.name[:200]}.{_digest(event)}"
         now = moment(self._clock.now())
         with doing(f"write an event of {event.ref.kind} {event.ref.name}", self._api):
-            try:
-                self._api.request("POST", self._path, self._event(event, name, now), query={"fieldManager": FIELD_MANAGER})
-            except ApiRefused as refused:
-                if refused.reason != "AlreadyExists":
-                    raise
-                found = self._api.get(f"{self._path}/{name}") or {}
-                count = dig(found, "count")
-                self._api.request("PATCH", f"{self._path}/{name}", {"count": (count if isinstance(count, int) else 1) + 1, "lastTimestamp": now},
-                                  query={"fieldManager": FIELD_MANAGER}, content_type=MERGE_PATCH)
+            for left in reversed(range(_TRIES)):
+                try:
+                    self._api.request("POST", self._path, self._event(event, name, now), query={"fieldManager": FIELD_MANAGER})
+                    return
+                except ApiRefused as refused:
+                    if refused.reason != "AlreadyExists":
+                        raise
+                try:
+                    self._count_up(name, now)
+                    return
+                except ApiRefused as refused:
+                    if refused.status != 404 or not refused.names_object or not left:
+                        raise
+
+    def _count_up(self, name: str, now: str) -> None:
+        count = dig(self._api.get(f"{self._path}/{name}") or {}, "count")
+        self._api.request("PATCH", f"{self._path}/{name}", {"count": (count if isinstance(count, int) else 1) + 1, "lastTimestamp": now},
+                          query={"fieldManager": FIELD_MANAGER}, content_type=MERGE_PATCH)
 
     def read(self, ref: Ref | None) -> tuple[Event, ...]:
         """Events of ours that are still kept, in the order in which they were last told."""

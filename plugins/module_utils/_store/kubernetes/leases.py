@@ -10,7 +10,7 @@ import dataclasses
 import hashlib
 from datetime import datetime, timezone
 
-from ..._kube.api import Api, ApiRefused
+from ..._kube.api import Api, ApiRefused, ApiSilent
 from ..._kube.objects import FIELD_MANAGER
 from ..._model.errors import TalosError
 from ..._model.moments import seconds_of
@@ -77,7 +77,10 @@ class KubernetesLeases:
         """Give back what is still held. Never raises: what cannot be given back runs out."""
         try:
             found = self._found(lease.name)
-            if found is not None and _view(lease.name, found).version == lease.version:
+            if found is None:
+                return
+            view = _view(lease.name, found)
+            if view.version == lease.version or (view.holder, view.acquired_at) == (lease.holder, lease.acquired_at):
                 self._written("PUT", lease.name, self._lease(lease.name, dataclasses.replace(lease, holder=""), found))
         except TalosError:
             return
@@ -98,6 +101,11 @@ class KubernetesLeases:
         with doing(f"take the lock {name}", self._api):
             try:
                 view = _view(name, self._api.request(method, path, body, query={"fieldManager": FIELD_MANAGER}))
+            except ApiSilent as silent:
+                seen = self._api.get(f"{self._path}/{_object_name(name)}") if silent.sent else None
+                if seen is None or _claim(seen) != _claim(body):
+                    raise
+                view = _view(name, seen)  # it was written, and the answer was lost
             except ApiRefused as refused:
                 if refused.status != 409:
                     raise
@@ -126,6 +134,11 @@ def _view(name: str, found: JsonMap) -> LeaseView:
     return LeaseView(name, text_at(found, "spec", "holderIdentity"), text_at(found, "metadata", "annotations", PURPOSE),
                      seconds_of(text_at(found, "spec", "acquireTime")) or 0.0, seconds_of(text_at(found, "spec", "renewTime")) or 0.0,
                      float(duration) if isinstance(duration, int) else 60.0, text_at(found, "metadata", "resourceVersion"))
+
+
+def _claim(lease: JsonMap) -> tuple[str, float | None, float | None]:
+    """Who has it, since when, and when that was last said."""
+    return (text_at(lease, "spec", "holderIdentity"), seconds_of(text_at(lease, "spec", "acquireTime")), seconds_of(text_at(lease, "spec", "renewTime")))
 
 
 def _object_name(name: str) -> str:

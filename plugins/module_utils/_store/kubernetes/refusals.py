@@ -38,6 +38,9 @@ def store_error(error: ApiRefused | ApiSilent, what: str, host: str) -> TalosErr
     if error.status == 401:
         return TalosError("CredentialsInvalid", f"The Kubernetes API server {host} does not know the credential that was to {what}.",
                           "Log in again, or give another kubeconfig.", told)
+    if error.status in (403, 409) and "being terminated" in told:
+        return TalosError("StoreMissing", f"The Kubernetes API server {host} deletes the store's namespace, so it could not {what}: {told}.",
+                          "Wait until the namespace is gone, then install the store again; what was in it is lost with it.")
     if error.status == 403 and DELETION in told:
         return TalosError("DeleteNotAllowed", f"The Kubernetes API server {host} refuses to {what}: {told}.",
                           f"Set the annotation {ALLOW_DELETE} to \"true\" first.")
@@ -47,6 +50,8 @@ def store_error(error: ApiRefused | ApiSilent, what: str, host: str) -> TalosErr
     if error.status == 403:
         return TalosError("PermissionDenied", f"The Kubernetes API server {host} does not let this account {what}: {told}.",
                           "Run it as an account that may, or have the role bound to this one.")
+    if error.status == 404 and error.names_object and error.kind != "namespaces":
+        return TalosError("RecordChanged", f"It was deleted while this run was to {what}.", "Run again, so that this is seen.", told)
     if error.status == 404:
         return TalosError("StoreMissing", f"The Kubernetes API server {host} has no store there, so it could not {what}: {told}.",
                           "Install it with the playbook runner_install or with talos_cluster, or correct the namespace.")
@@ -55,6 +60,11 @@ def store_error(error: ApiRefused | ApiSilent, what: str, host: str) -> TalosErr
     if error.status in (400, 422):
         if any(rule in told for rule in _IMMUTABLE):
             return TalosError("Immutable", f"The Kubernetes API server refuses to {what}: {told}.", "Leave it as it is, or make a new record.")
+        if "unknown field" in told:  # what is written was held against this version's own schema before
+            return TalosError("RecordInvalid", f"The Kubernetes API server has the definitions of another version of this collection, so it refuses to {what}: "
+                              f"{told}.", "Install them anew with the playbook runner_install.")
         return TalosError("RecordInvalid", f"The Kubernetes API server refuses to {what}: {told}.", "Correct these values.")
+    if error.status == 413 or "request is too large" in told:
+        return TalosError("RecordInvalid", f"The Kubernetes API server takes no object of this size, so it could not {what}: {told}.", "Make it smaller.")
     return TalosError("StoreUnreachable", f"The Kubernetes API server {host} could not {what}: {told}.", "Run again when it is well.",
                       failure=Failure(node=host, code=str(error.status), retryable=True))
