@@ -19,17 +19,19 @@ from .._machineconfig.problem import ConfigProblem
 from .._machineconfig.render import PatchRecord
 from .._machineconfig.secrets import Bundle
 from .._model.moments import moment
-from .._model.observed import Absent, Present
+from .._model.observed import Absent, Present, Unknown
 from .._model.plan import Plan, Refusal, Step, Wait, Warn
-from .._model.records import CLUSTER, CONFIG_PATCH, MACHINE, Condition, Json, JsonMap, Record, dig, text_at
+from .._model.records import CAPTURED, CLUSTER, CONFIG_PATCH, MACHINE, Condition, Json, JsonMap, Record, dig, text_at
 from .._model.schema import validate
 from . import adoption_gates
-from .adoption_case import ADOPTED, HELD, NEW, PENDING, Case
+from .adoption_case import ADOPTED, HELD, NEW, PENDING, Case, capture_mark, is_captured
 from .adoption_members import Sharing, looked_at, own_patch, patch_spec, remainder, shared
 from .adoption_reading import cluster_spec, count_for, kubernetes_version, talos_version
 from .adoption_words import (
     AdoptCluster, Adoption, AdoptMachine, AdoptPatch, AdoptSeen, AdoptWish, KeepBundle, LiveNode, Member, ReleaseMachine,
 )
+from .adoption_beside import beside
+from .approved import approved_control_planes, has_converged, held_for_adoption
 from .by_hand import RESET
 from .conditions import Status, with_condition
 from .disk_words import install_words
@@ -112,7 +114,7 @@ def _plan(case: Case, cluster: Record, members: Sequence[Member], bundle: Bundle
     consent = _consent(case, good)
     invalid = tuple(_invalid(case, steps))
     if case.wish.release:
-        steps.extend(_releases(case, good, any(member.blocked and _is_plane(member) and case.state(member.node) == HELD for member in members)))
+        steps.extend(_releases(case, good, bool(_held_planes(case, good))))
     if invalid:
         return Plan(refusals=(*invalid, *blocked))
     return Plan(tuple(steps), (*consent, *blocked))
@@ -162,10 +164,13 @@ def _listed(texts: Sequence[str], most: int = _NAMED) -> str:
 def _invalid(case: Case, steps: Iterable[Step]) -> Iterable[Refusal]:
     """A record that the store would refuse is refused before the first write, and so is a patch that is somebody's own."""
     for step in steps:
-        if isinstance(step, AdoptPatch) and step.before is not None and any(step.before.spec.get(key) != step.settings.get(key) for key in _WHOSE):
-            yield Refusal(step.target, "RecordExists", f"There is a patch {step.record.name} already, and it is for other machines than adoption's would be.",
-                          "Give it another name.", "15/name-taken")
-            continue
+        if isinstance(step, AdoptPatch) and step.before is not None:
+            foreign = any(step.before.spec.get(key) != step.settings.get(key) for key in _WHOSE)
+            if foreign or not is_captured(step.before):
+                whose = "is for other machines than adoption's would be" if foreign else "was written, or edited since, by somebody else than adoption"
+                yield Refusal(step.target, "RecordExists", f"There is a patch {step.record.name} already, and it {whose}.",
+                              "Give it another name, or delete it.", "15/name-taken")
+                continue
         if isinstance(step, (AdoptCluster, AdoptPatch, AdoptMachine)):
             for problem in validate(step.record, step.before if isinstance(step, (AdoptPatch, AdoptMachine)) else None):
                 yield Refusal(step.target, "RecordInvalid", problem.message, "Change it on the node, or leave the machine out.", "15/record-invalid")
@@ -203,7 +208,8 @@ def _patch(case: Case, patch: PatchRecord, why: str) -> AdoptPatch | None:
     if before is not None and before.spec == spec:
         return None
     target = replace(case.target, kind=CONFIG_PATCH, name=patch.name)
-    return AdoptPatch(target, why, settings=spec, before=before, record=Record(CONFIG_PATCH, patch.name, spec))
+    marked = {**(before.annotations if before is not None else {}), CAPTURED: capture_mark(spec)}
+    return AdoptPatch(target, why, settings=spec, before=before, record=Record(CONFIG_PATCH, patch.name, spec, annotations=marked))
 
 
 def _machine(case: Case, member: Member, now: float) -> AdoptMachine:
@@ -250,6 +256,13 @@ def _releases(case: Case, members: Sequence[Member], plane_blocked: bool) -> Ite
         before = member.name if _is_plane(member) else before
 
 
+def _held_planes(case: Case, let_go: Iterable[Member]) -> tuple[str, ...]:
+    """The control planes that stay held: their nodes have drifted, gave no answer, or are not named."""
+    names = {member.name for member in let_go}
+    return tuple(record.name for record in approved_control_planes(case.siblings)
+                 if held_for_adoption(record) and not has_converged(record) and record.name not in names)
+
+
 def _skipped(case: Case, skipped: Iterable[tuple[str, str]]) -> tuple[Warn, ...]:
     return tuple(Warn(case.at(address), f"The node at {address} is {name}, which is approved already; it is left alone.", "15/already-approved")
                  for address, name in skipped)
@@ -268,9 +281,17 @@ def _warnings(case: Case, cluster: Record, members: Sequence[Member]) -> Iterabl
     if pair:
         yield Warn(case.target, f"{pair[0].upper()}{pair[1:]}.", "15/incompatible-pair")
     count, planes = case.seen.members, len(case.planes)
+    read = f"{planes} control plane{'' if planes == 1 else 's'} could be read: name the others too"
     if isinstance(count, Present) and count.value > planes and case.seen.cluster is None:
-        yield Warn(case.target, f"etcd has {count.value} members, and {planes} control plane{'' if planes == 1 else 's'} could be read: name the others too.",
-                   "15/more-members")
+        yield Warn(case.target, f"etcd has {count.value} members, and {read}.", "15/more-members")
+    if isinstance(count, Unknown) and case.seen.cluster is None:
+        yield Warn(case.target, f"No control plane says how many members etcd has ({count.message.rstrip('.')}); {read} if there are any.",
+                   "15/members-unknown")
+    held = _held_planes(case, (member for member in members if not member.blocked))
+    if held and case.wish.release and any(not _is_plane(member) and not member.blocked for member in members):
+        yield Warn(case.target, f"No worker is let go while a control plane is held: {_listed(held)}. Name it too, or delete its record if it is gone.",
+                   "15/control-plane-held")
+    yield from beside(case, members)
     for path, names in _owned(members).items():
         yield Warn(case.target, f"Class B: {path} stays as the node has it, whatever the record says from then on: on {_listed(names, _MACHINES)}.",
                    "15/class-b")

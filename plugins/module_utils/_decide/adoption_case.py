@@ -18,16 +18,19 @@ from .._machineconfig.schema import VERSIONS
 from .._machineconfig.secrets import Bundle, bundle_of_config
 from .._model.approval import approval_state
 from .._model.identity import canonical_uuid
-from .._model.machine import cluster_of, strong_name
+from .._model.machine import cluster_of, identity_of, strong_name
 from .._model.observed import Absent, Observed, Present, Unknown
 from .._model.plan import Target
-from .._model.records import CLUSTER, Record, text_at
+from .._model.record_uid import spec_hash
+from .._model.records import CAPTURED, CLUSTER, JsonMap, Record, list_at, text_at
 from .adoption_classes import unreadable
 from .adoption_reading import cluster_id, read_node, read_partly, role_of
+from .adoption_records import Recorded
 from .adoption_words import AdoptSeen, AdoptWish, Blocked, LiveNode
 from .approved import has_converged, held_for_adoption
+from .same_machine import other_machine
 
-NEW, PENDING, REJECTED, HELD, ADOPTED, ELSEWHERE = "new", "pending", "rejected", "held", "adopted", "elsewhere"
+NEW, PENDING, REJECTED, HELD, ADOPTED, ELSEWHERE, TWIN = "new", "pending", "rejected", "held", "adopted", "elsewhere", "twin"
 #: The end of the names of the patches that adoption writes.
 SUFFIX = "adopted"
 
@@ -181,16 +184,18 @@ class Case:
         return "?" if _bare(authority) != _bare(bundle.value.os.crt) else ""
 
     @cached_property
-    def _by_uuid(self) -> dict[str, Record]:
-        """The first record of each UUID."""
-        found: dict[str, Record] = {}
-        for record in self.seen.machines:
-            found.setdefault(canonical_uuid(text_at(record.spec, "identity", "uuid")), record)
-        return found
+    def _records(self) -> dict[str, Record | None]:
+        recorded = Recorded(self.wish.cluster, self.seen.machines)
+        return {node.address: recorded.of(node.facts.identity) for node in self.live}
 
     def record_of(self, node: LiveNode) -> Record | None:
-        uuid = canonical_uuid(node.facts.identity.uuid)
-        return self._by_uuid.get(uuid) if uuid else None
+        """The record of the machine, whatever it is known by."""
+        return self._records.get(node.address)
+
+    def unlike(self, node: LiveNode) -> str:
+        """What tells the machine from the record that is found for it, '' where it is as recorded."""
+        record = self.record_of(node)
+        return other_machine(identity_of(record), node.facts.identity) if record is not None else ""
 
     def state(self, node: LiveNode) -> str:
         """What the store says of the machine."""
@@ -202,6 +207,8 @@ class Case:
             return ELSEWHERE
         if approval == "rejected":
             return REJECTED
+        if self.unlike(node):
+            return TWIN
         if approval == "pending":
             return PENDING
         return HELD if held_for_adoption(record) and not has_converged(record) else ADOPTED
@@ -227,12 +234,29 @@ class Case:
         return found
 
     def patches(self, name: str) -> tuple[PatchRecord, ...]:
-        """The patches that are given: not those that this adoption would write for the machine, or for all while none is approved."""
-        own = {f"{name}-{SUFFIX}"}
-        if self.fresh:
-            own |= {f"{self.wish.cluster}-{SUFFIX}", *(f"{self.wish.cluster}-{SUFFIX}-{role}" for role in ("controlplane", "worker"))}
+        """The patches that are given: not those of adoption's own for the machine, or for all while none is approved. A patch of such a name
+        that a person wrote, or edited, is given."""
+        own = {self.own_patch(name), *((self.shared_patch(role) for role in ("", "controlplane", "worker")) if self.fresh else ())}
         return tuple(PatchRecord.of(record.name, record.spec) for record in self.seen.patches
-                     if text_at(record.spec, "clusterRef") == self.wish.cluster and record.name not in own)
+                     if text_at(record.spec, "clusterRef") == self.wish.cluster and not (record.name in own and is_captured(record)))
+
+    def shared_patch(self, role: str) -> str:
+        """The name of the patch of all machines, or of those of a role."""
+        return "-".join(part for part in (self.wish.cluster, SUFFIX, role) if part)
+
+    def own_patch(self, name: str) -> str:
+        """The name of a machine's patch; a machine may have the name of its cluster."""
+        return f"{name}-{SUFFIX}" if name != self.wish.cluster else f"{name}-{SUFFIX}-machine"
+
+
+def capture_mark(spec: JsonMap) -> str:
+    """What a patch that adoption writes is marked with."""
+    return spec_hash({"documents": list(list_at(spec, "documents"))})
+
+
+def is_captured(patch: Record) -> bool:
+    """Whether adoption wrote it, and nobody has edited it since."""
+    return patch.annotations.get(CAPTURED) == capture_mark(patch.spec)
 
 
 def _bare(pem: str) -> str:

@@ -22,6 +22,7 @@ from .._machineconfig.drift import IMAGES
 from .._machineconfig.problem import ConfigProblem
 from .._machineconfig.schema import LEGACY
 from .._machineconfig.secret_paths import secret_leaves
+from .._machineconfig.url_passwords import without_url_passwords
 from .._machineconfig.yaml_read import MAPPING, Node, read
 from .._model.records import JsonMap, dig
 from .adoption_words import Blocked
@@ -72,7 +73,7 @@ def secrets_beside(live: Config, base: Config) -> tuple[tuple[Blocked, ...], fro
         for path, value in _leaves(document):
             values.add(value)
             if value not in known:
-                where = f"{document.id}: {'.'.join(path_key(key) for key in path)}"
+                where = without_url_passwords(f"{document.id}: {'.'.join(path_key(key) for key in path)}")
                 found.setdefault(where, Blocked(where, "a secret", _secret_hint(document.kind.name, ".".join(path)), "15/secret"))
         for where in _secret_manifests(document):
             found.setdefault(where, Blocked(where, "the manifest of a Secret", _secret_hint(document.kind.name, "cluster.inlineManifests"), "15/secret"))
@@ -97,7 +98,7 @@ def _secret_manifests(document: Document) -> Iterator[str]:
         for index, entry in enumerate(found if isinstance(found, list) else [document.data] if not path else []):
             text = str(entry.get(key) or "") if isinstance(entry, Mapping) else ""
             if holds_secret_object(text):
-                yield f"{document.id}: {'.'.join((*path, *([str(index)] if path else []), key))}"
+                yield without_url_passwords(f"{document.id}: {'.'.join((*path, *([str(index)] if path else []), key))}")
 
 
 def holds_secret_object(text: str) -> bool:
@@ -176,5 +177,6 @@ def shape_apart(config: Config, contract: str) -> tuple[Blocked, ...]:
 
 def unreadable(problem: ConfigProblem) -> Blocked:
     """A configuration, or a render of it, that this product does not understand."""
-    where = ": ".join(part for part in (problem.document, problem.path) if part)
-    return Blocked(where, problem.what.rstrip("."), problem.hint, "15/not-modelled", problem.reason if problem.reason != "InvalidInput" else "ConfigInvalid")
+    where = without_url_passwords(": ".join(part for part in (problem.document, problem.path) if part))
+    reason = problem.reason if problem.reason != "InvalidInput" else "ConfigInvalid"
+    return Blocked(where, without_url_passwords(problem.what.rstrip(".")), problem.hint, "15/not-modelled", reason)

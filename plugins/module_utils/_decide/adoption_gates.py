@@ -10,13 +10,14 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 
 from .._model.hardware import is_placeholder_uuid
-from .._model.identity import canonical_uuid
+from .._model.identity import Identity, canonical_uuid
 from .._model.observed import Absent, Present, Unknown
 from .._model.plan import Refusal
 from .._model.records import dig, text_at
-from .adoption_case import ADOPTED, ELSEWHERE, HELD, REJECTED, Case
+from .adoption_case import ADOPTED, ELSEWHERE, HELD, REJECTED, TWIN, Case
 from .adoption_reading import cluster_name, document, role_of, section
 from .approved import approved_control_planes
+from .record_twin import TWIN_HINT, one_machine
 
 Row = tuple[str, Callable[[Case], Iterable[Refusal]]]
 
@@ -146,15 +147,30 @@ def _elsewhere(case: Case) -> Iterable[Refusal]:
                           "Remove it there first.", "15/elsewhere")
 
 
-def _weak(case: Case) -> Iterable[Refusal]:
-    counted = Counter(canonical_uuid(node.value.facts.identity.uuid) for dummy, node in case.seen.nodes if isinstance(node, Present))
-    serials = {uuid: {node.value.facts.identity.serial for dummy, node in case.seen.nodes
-                      if isinstance(node, Present) and canonical_uuid(node.value.facts.identity.uuid) == uuid} for uuid in counted}
+def _twin(case: Case) -> Iterable[Refusal]:
     for node in case.live:
-        uuid = canonical_uuid(node.facts.identity.uuid)
-        if not uuid or is_placeholder_uuid(uuid) or len(serials.get(uuid, ())) > 1:
-            yield Refusal(case.at(node.address), "WeakIdentity", f"The UUID of the machine at {node.address} does not single it out.",
+        record = case.record_of(node)
+        if record is not None and case.state(node) == TWIN:
+            yield Refusal(case.at(node.address), "RecordExists",
+                          f"The machine at {node.address} is the one of record {record.name} by what both have, and it has {case.unlike(node)}.",
+                          TWIN_HINT, "15/twin")
+
+
+def _weak(case: Case) -> Iterable[Refusal]:
+    of_uuid: dict[str, list[Identity]] = {}
+    for dummy, node in case.seen.nodes:
+        if isinstance(node, Present):
+            of_uuid.setdefault(canonical_uuid(node.value.facts.identity.uuid), []).append(node.value.facts.identity)
+    of_record = Counter(record.name for node in case.live if (record := case.record_of(node)) is not None)
+    for live in case.live:
+        uuid, record = canonical_uuid(live.facts.identity.uuid), case.record_of(live)
+        alike = all(one_machine(live.facts.identity, other) for other in of_uuid.get(uuid, ()))
+        if not uuid or is_placeholder_uuid(uuid) or not alike:
+            yield Refusal(case.at(live.address), "WeakIdentity", f"The UUID of the machine at {live.address} does not single it out.",
                           "Give it a UUID of its own in its firmware.", "15/weak-identity")
+        elif record is not None and of_record[record.name] > 1:
+            yield Refusal(case.at(live.address), "WeakIdentity", f"The machine at {live.address} is not the only one that record {record.name} fits.",
+                          "Put the UUID of its machine into spec.identity of that record.", "15/weak-identity")
 
 
 def _over_the_count(case: Case) -> Iterable[Refusal]:
@@ -188,7 +204,7 @@ GATES: tuple[Row, ...] = (
     ("15/schedule", _schedule), ("15/nobody", _nobody), ("15/record-broken", _broken), ("15/no-cluster", _no_cluster),
     ("15/unknown-authority", _unknown_authority), ("15/nothing-read", _nothing_read), ("15/versions", _versions), ("15/omni", _omni),
     ("15/no-control-plane", _no_plane), ("15/bundle", _no_bundle), ("15/bundle-differs", _other_bundle), ("15/ca-rotation", _rotation),
-    ("15/foreign-node", _foreign), ("15/rejected", _rejected), ("15/elsewhere", _elsewhere), ("15/weak-identity", _weak),
+    ("15/foreign-node", _foreign), ("15/rejected", _rejected), ("15/elsewhere", _elsewhere), ("15/weak-identity", _weak), ("15/twin", _twin),
     ("15/over-the-count", _over_the_count),
 )
 

@@ -24,7 +24,7 @@ from .._model.dialling import dial_rules
 from .._model.errors import TalosError
 from .._model.observed import Present
 from .._model.records import Json, JsonMap
-from .adoption_case import HELD, SUFFIX, Case, Unread
+from .adoption_case import HELD, Case, Unread
 from .adoption_classes import authority_apart, drifted_since, left_over, owned, registries_apart, secrets_beside, shape_apart, spilled, unreadable
 from .adoption_reading import machine_spec, role_of
 from .adoption_words import Blocked, LiveNode, Member
@@ -129,7 +129,7 @@ def own_patch(case: Case, member: Member, atoms: Sequence[Atom]) -> tuple[PatchR
     if not atoms:
         return ()
     others = [patch.priority for patch in case.patches(member.name) if patch.layer == "machine"]
-    return (PatchRecord(f"{member.name}-{SUFFIX}", "machine", max(others, default=-1) + 1, tuple(documents_of(atoms)), (member.name,)),)
+    return (PatchRecord(case.own_patch(member.name), "machine", max(others, default=-1) + 1, tuple(documents_of(atoms)), (member.name,)),)
 
 
 def _differing(case: Case, member: Member, cluster: JsonMap, bundle: Bundle, patches: Iterable[PatchRecord]) -> tuple[Blocked, ...]:
@@ -147,13 +147,12 @@ def shared(case: Case, members: Sequence[Member], cluster: JsonMap, bundle: Bund
     """What is equal on all machines of the cluster, then of a role, where there are several; () unless each still renders what it runs."""
     if not case.fresh:
         return ()
-    name, priority = f"{case.wish.cluster}-{SUFFIX}", _priority(case)
-    everybody = _common(members)
-    found = [Sharing(name, "", everybody, priority)] if everybody else []
+    priority, everybody = _priority(case), _common(members)
+    found = [Sharing(case.shared_patch(""), "", everybody, priority)] if everybody else []
     for role in ("controlplane", "worker"):
         same = tuple(atom for atom in _common([member for member in members if member.role == role]) if atom not in everybody)
         if same:
-            found.append(Sharing(f"{name}-{role}", role, same, priority))
+            found.append(Sharing(case.shared_patch(role), role, same, priority))
     if not found:
         return ()
     patches = tuple(sharing.patch for sharing in found)

@@ -19,7 +19,6 @@ from .._machineconfig.documents import Config, load, understood
 from .._machineconfig.named import host_name
 from .._machineconfig.problem import ConfigProblem
 from .._machineconfig.schema import VERSIONS
-from .._model.errors import TalosError
 from .._model.hardware import meaningful
 from .._model.observed import Present
 from .._model.records import CLUSTER, MACHINE, Json, Record
@@ -27,7 +26,7 @@ from .._model.schema import validate
 from .._model.schema_cluster import CONTROL_PLANE_COUNTS
 from .adoption_words import LiveNode
 from .approval_case import disk_identity
-from .disk_selector import matching, named
+from .install_disk import picked_by
 
 #: How many faults of one configuration are told.
 _FAULTS = 100
@@ -82,6 +81,15 @@ def _contract(config: Config) -> str:
 def role_of(config: Config) -> str:
     """`controlplane` or `worker`; the old `init` is a control plane."""
     return "controlplane" if section(config, "machine", "type") in ("controlplane", "init") else "worker"
+
+
+def is_control_plane(node: LiveNode) -> bool:
+    """Whether its configuration, as far as it is understood, makes it one."""
+    try:
+        config = read_partly(node, "")[0]
+    except ConfigProblem:
+        return False
+    return config is not None and role_of(config) == "controlplane"
 
 
 def cluster_id(config: Config) -> str:
@@ -229,9 +237,5 @@ def _install_disk(node: LiveNode, config: Config) -> Json:
     match = str(((document(config, "UnattendedInstallConfig").get("provisioning") or {}).get("diskSelector") or {}).get("match") or "")
     disk = str(section(config, "machine", "install", "disk") or cel.path_of(match) or "")
     fields = section(config, "machine", "install", "diskSelector") or cel.selector_of(match)
-    disks = node.facts.disks.value if isinstance(node.facts.disks, Present) else ()
-    try:
-        found = named(disk, disks) if disk else matching(fields, disks) if fields else ()
-    except TalosError:
-        return None
-    return disk_identity(found[0]) or None if len(found) == 1 else None
+    found = picked_by(disk, fields, match or str(fields), node.facts.disks)
+    return disk_identity(found.value) or None if isinstance(found, Present) else None

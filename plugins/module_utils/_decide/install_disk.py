@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from .._machineconfig.bring import BroughtConfig
 from .._model.errors import TalosError
 from .._model.observations import Disk
@@ -15,20 +17,25 @@ from .disk_selector import matching, named
 
 
 def picked(config: BroughtConfig, disks: Observed[tuple[Disk, ...]]) -> Observed[Disk]:
-    """The one disk that the configuration picks on this node.
+    """The one disk that the configuration picks on this node, see `picked_by`."""
+    return picked_by(config.install_disk, config.install_fields, config.install_selector, disks)
 
-    Absent: it names none, or none matches. Unknown: the disks could not be read, several match, or the selector is an
+
+def picked_by(path: str, fields: Mapping[str, str], selector: str, disks: Observed[tuple[Disk, ...]]) -> Observed[Disk]:
+    """The one disk that a path, or else a selector, picks on this node. fields: the selector as far as it is not Talos's to evaluate.
+
+    Absent: nothing is named, or none matches. Unknown: the disks could not be read, several match, or the selector is an
     expression that only Talos can evaluate; the message says which.
     """
     if isinstance(disks, Unknown):
         return Unknown("InstallDiskUnknown", f"the disks of the node could not be read ({disks.message or disks.reason})")
     here = disks.value if isinstance(disks, Present) else ()
     try:
-        if config.install_disk:
-            found, said = named(config.install_disk, here), config.install_disk
-        elif config.install_fields:
-            found, said = matching(config.install_fields, here), config.install_selector
-        elif config.install_selector:
+        if path:
+            found, said = named(path, here), path
+        elif fields:
+            found, said = matching(fields, here), selector
+        elif selector:
             return Unknown("InstallDiskUnknown", "the install disk is chosen by an expression that only Talos can evaluate")
         else:
             return Absent("the configuration names no install disk")

@@ -20,6 +20,7 @@ from .documents import Config, Document
 from .patch import apply_patches, patch_of_documents
 from .problem import ConfigProblem
 from .schema import LEGACY
+from .url_passwords import without_url_passwords
 from .values import Verbatim
 
 SET, REPLACE, DELETE, ADD_DOCUMENT, REPLACE_DOCUMENT, DELETE_DOCUMENT = "set", "replace", "delete", "add", "give anew", "take away"
@@ -44,7 +45,7 @@ class Atom:
     @property
     def where(self) -> str:
         """For a person: document and dotted path."""
-        return ": ".join(part for part in (self.document, ".".join(path_key(key) for key in self.path)) if part)
+        return without_url_passwords(": ".join(part for part in (self.document, ".".join(path_key(key) for key in self.path)) if part))
 
     def covers(self, document: str, path: str) -> bool:
         """Whether the setting at this path, as a comparison calls it, is part of this atom."""

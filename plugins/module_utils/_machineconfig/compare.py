@@ -16,6 +16,7 @@ from .documents import Config, Document
 from .masking import fingerprint
 from .schema import LEGACY
 from .secret_paths import sensitive
+from .url_passwords import without_url_passwords
 
 # What an absent key means to Talos, where it is written out by some tool or node. Kind "" is the legacy document.
 DEFAULTS: Mapping[tuple[str, str], Any] = {
@@ -71,7 +72,7 @@ class Difference:
 
     @property
     def where(self) -> str:
-        return ": ".join(part for part in (self.document, self.path) if part)
+        return without_url_passwords(": ".join(part for part in (self.document, self.path) if part))
 
     def shown(self, value: Any) -> str:
         """A value as it may be shown: a secret as its fingerprint, a long text cut."""

@@ -8,6 +8,7 @@ Texts carry names of keys and kinds, never values, since values may be secrets (
 from __future__ import annotations
 
 from .._model.errors import TalosError
+from .url_passwords import without_url_passwords
 
 # Stable causes, finer than the reason of a result. Each belongs to one reason of the closed list.
 INVALID_YAML = "InvalidYAML"
@@ -63,7 +64,7 @@ class ConfigProblem(TalosError):
     def _place(self) -> None:
         parts = (self.source, f"line {self.line}" if self.line else "", self.document, self.path)
         where = ", ".join(part for part in parts if part)
-        self.message = (f"{where}: {self.what}" if where else self.what).rstrip(".") + "."
+        self.message = without_url_passwords(f"{where}: {self.what}" if where else self.what).rstrip(".") + "."
 
     def at(self, *, source: str = "", document: str = "", line: int = 0) -> ConfigProblem:
         """The same problem with places filled in that were not known where it was raised."""

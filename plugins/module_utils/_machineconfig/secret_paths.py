@@ -13,6 +13,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from .url_passwords import url_passwords
+
 Path = tuple[str, ...]
 
 _KEYS = ("static", "passphrase")
@@ -82,8 +84,7 @@ _BUNDLE: tuple[Path, ...] = (
 )
 _SECRET_WORD = re.compile(r"(?i)(pass(word|phrase|wd)?|secret|token|api_?key|auth_?key|private_?key|credential)")
 _ASSIGNMENT = re.compile(r"""(?im)^[\s"'-]*([A-Za-z0-9_.-]*)["']?\s*[:=]\s*["']?([^\s"',#][^\n"']*)""")
-_URL_PASSWORD = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*://[^/\s:@]*:([^/\s@]+)@")
-_QUERY_TOKEN = re.compile(r"[?&][A-Za-z_]*(?:token|secret|key|password)=([^&\s#]+)", re.IGNORECASE)
+_PRIVATE_KEY = re.compile(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?-----END [A-Z0-9 ]*PRIVATE KEY-----", re.DOTALL)
 
 
 def secret_leaves(kind: str, document: Any) -> Iterator[tuple[Path, str]]:
@@ -95,10 +96,13 @@ def secret_leaves(kind: str, document: Any) -> Iterator[tuple[Path, str]]:
     for path, text in _leaves(document, _LEGACY_TEXTS if not kind else _DOCUMENT_TEXTS.get(kind, ())):
         for inner in secrets_in_text(path[-1], text):
             yield path, inner
-    for path, text in _walk(document, ()):
+    for path, text in (*_walk(document, ()), *_names(document, ())):
         if "://" in text and len(text) < 4096:
-            for found in (*_URL_PASSWORD.finditer(text), *_QUERY_TOKEN.finditer(text)):
-                yield path, found.group(1)
+            for found in url_passwords(text):
+                yield path, found
+        if "PRIVATE KEY-----" in text:
+            for pem in _PRIVATE_KEY.finditer(text):
+                yield path, pem.group(0)
 
 
 def sensitive(kind: str, path: Path) -> bool:
@@ -124,10 +128,9 @@ def secrets_in_text(name: str, text: str) -> Iterator[str]:
         word, value = found.group(1), found.group(2).strip()
         if value and value not in ("|", ">", "|-", ">-") and (manifest_of_secret and len(value) > 7 or _SECRET_WORD.search(word)):
             yield value
-    for found in re.finditer(r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY-----.*?-----END [A-Z0-9 ]*PRIVATE KEY-----", text, re.DOTALL):
+    for found in _PRIVATE_KEY.finditer(text):
         yield found.group(0)
-    for found in (*_URL_PASSWORD.finditer(text), *_QUERY_TOKEN.finditer(text)):
-        yield found.group(1)
+    yield from url_passwords(text)
 
 
 def _leaves(data: Any, patterns: Sequence[Path]) -> Iterator[tuple[Path, str]]:
@@ -161,6 +164,17 @@ def _walk(data: Any, path: Path) -> Iterator[tuple[Path, str]]:
             yield from _walk(value, path + (str(index),))
     elif isinstance(data, str) and data:
         yield path, data
+
+
+def _names(data: Any, path: Path) -> Iterator[tuple[Path, str]]:
+    """The keys of mappings: a mirror is called by its URL."""
+    if isinstance(data, Mapping):
+        for key, value in data.items():
+            yield path + (str(key),), str(key)
+            yield from _names(value, path + (str(key),))
+    elif isinstance(data, (list, tuple)):
+        for index, value in enumerate(data):
+            yield from _names(value, path + (str(index),))
 
 
 def _matches(pattern: Path, path: Path) -> bool:

@@ -26,6 +26,8 @@ TRUST_FINGERPRINT = "ichor.maesh.dev/trust-maintenance-fingerprint"
 ALLOW_DELETE = "ichor.maesh.dev/allow-delete"
 RESET_AT = "ichor.maesh.dev/reset-at"
 CORDONED_AT = "ichor.maesh.dev/cordoned-at"
+#: On a patch that adoption wrote: the hash of its documents. One that was edited since is a person's.
+CAPTURED = "ichor.maesh.dev/captured"
 
 #: How the name of a leader's lock begins; no cluster can be called so.
 LEADER = "leader:"

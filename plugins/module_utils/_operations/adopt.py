@@ -129,7 +129,7 @@ def _write(step: Step, store: Store, ports: Ports) -> None:
         if step.before is None:
             store.create(step.record)
         else:
-            store.update(step.before, step.record.spec)
+            store.update(step.before, step.record.spec, annotations=step.record.annotations)
     elif isinstance(step, AdoptMachine):
         _adopt(step, store)
         ports.progress(f"{step.target.name}: adopted, and held")
@@ -185,7 +185,10 @@ def _is_record(step: Step) -> bool:
 def _message(found: Adoption, blocked: list[str]) -> str:
     if found.plan.steps:
         return ""
-    return f"Nothing to adopt: {', '.join(blocked)} blocked." if blocked else "Every machine is adopted already."
+    held = [member.name for member in found.members if not member.blocked]
+    silent = [address for address, dummy in found.silent]
+    left = [f"{', '.join(names)} {what}" for names, what in ((blocked, "blocked"), (held, "held"), (silent, "not read")) if names]
+    return f"Nothing to adopt: {'; '.join(left)}." if left else "Every machine is adopted already."
 
 
 def _rows(found: Adoption, ports: Ports, wrote: set[str], released: tuple[Released, ...]) -> tuple[MachineRow, ...]:

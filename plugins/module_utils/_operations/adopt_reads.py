@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from .._decide.adoption_reading import is_control_plane
 from .._decide.adoption_words import AdoptSeen, AdoptWish, LiveNode
 from .._model.addresses import expand, parse_endpoint
 from .._model.credentials import Credentials
@@ -73,14 +74,13 @@ async def read_live(session: Session, address: str) -> LiveNode:
 
 
 async def _members(ports: Ports, nodes: Sequence[tuple[str, Observed[LiveNode]]], credentials: Credentials, cluster: Record | None) -> Observed[int]:
-    """How many members etcd has, as the first control plane says; a cluster that has a record is known by that."""
-    if cluster is not None:
-        return Absent()
-    for address, node in nodes:
-        if isinstance(node, Present) and b"type: controlplane" in node.value.text:
+    """How many members etcd has, as the first control plane says that answers; a cluster that has a record is known by that."""
+    found: Observed[int] = Absent()
+    for address, node in nodes if cluster is None else ():
+        if isinstance(node, Present) and is_control_plane(node.value):
             try:
                 async with ports.nodes.authenticated(parse_endpoint(address), credentials) as session:
                     return Present(len(await session.etcd_members(local=False)), address)
             except TalosError as error:
-                return unknown(error)
-    return Absent()
+                found = unknown(error)
+    return found

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ansible_collections.ichor.talos.plugins.module_utils._decide.adoption_words import AdoptSeen
-from ansible_collections.ichor.talos.plugins.module_utils._model.identity import Identity
+from ansible_collections.ichor.talos.plugins.module_utils._model.identity import Identity, swapped_uuid
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Present, Unknown
 from ansible_collections.ichor.talos.plugins.module_utils._model.ports import Actor
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import Broken, Record
@@ -27,6 +27,9 @@ MANIFEST = "cluster:\n  inlineManifests:\n    - name: pull\n      contents: |\n 
 LISTED = "cluster:\n  inlineManifests:\n    - name: pull\n      contents: '{\"kind\": \"List\", \"items\": [{\"kind\": \"Secret\"}]}'\n"
 REPEATED = ("machine:\n  token: ka3zcb.evq5u77cyoys7r1k\n  files:\n    - content: token is ka3zcb.evq5u77cyoys7r1k\n      path: /var/x\n      op: create\n"
             "      permissions: 0o600\n")
+MIRROR = "machine:\n  registries:\n    mirrors:\n      https://ci:passw0rd-of-it@docker.io: {endpoints: [https://mirror.example.org]}\n"
+ROOTS = ("apiVersion: v1alpha1\nkind: TrustedRootsConfig\nname: own\ncertificates: |\n  -----BEGIN CERTIFICATE-----\n  YQ==\n  -----END CERTIFICATE-----\n"
+         "  -----BEGIN PRIVATE KEY-----\n  bm90LWEta2V5LWJ1dC1hLXNlY3JldA==\n  -----END PRIVATE KEY-----\n")
 ACCEPTED = "machine:\n  acceptedCAs:\n    - crt: YQ==\n"
 OTHER_ID = "cluster:\n  id: VGhpcyBpcyBhbm90aGVyIGNsdXN0ZXI=\n"
 OTHER_TOKEN = "cluster:\n  token: abcdef.0123456789abcdef\n"
@@ -36,6 +39,7 @@ OLD = ("cluster:\n  apiServer:\n    image: registry.k8s.io/kube-apiserver:v1.29.
        "    image: registry.k8s.io/kube-controller-manager:v1.29.1\n  scheduler:\n    image: registry.k8s.io/kube-scheduler:v1.29.1\n"
        "  proxy:\n    image: registry.k8s.io/kube-proxy:v1.29.1\nmachine:\n  kubelet:\n    image: ghcr.io/siderolabs/kubelet:v1.29.1\n")
 HELD = {"conditions": [{"type": "Ready", "status": "False", "reason": "AdoptionHeld", "message": ""}]}
+MACS = {"macs": ["3c:ec:ef:00:00:04"]}
 JOINED = {"appliedConfigHash": "x", "configStoredAt": "2023-11-14T00:00:00Z"}
 
 
@@ -111,6 +115,17 @@ ADOPTION: tuple[Row, ...] = (
     row("managed-by-omni", ("15/omni", "CredentialsInvalid"), seen=lambda: w.seen(w.plane(), w.worker(4, OMNI))),
     row("a-patch-of-the-same-name", ("15/name-taken", "RecordExists"), seen=lambda: w.seen(w.plane(1, w.SYSCTL), patches=(Record(
         "TalosConfigPatch", f"{w.CLUSTER}-5a1f0c01-adopted", {"clusterRef": "another", "layer": "machine", "documents": []}),))),
+    row("a-patch-of-a-persons-with-the-same-name", ("15/name-taken", "RecordExists"), seen=lambda: w.seen(
+        w.plane(1, w.SYSCTL), w.worker(4, w.SYSCTL), patches=(Record("TalosConfigPatch", f"{w.CLUSTER}-adopted", {
+            "clusterRef": w.CLUSTER, "layer": "cluster", "documents": [{"machine": {"sysctls": {"a.b": "1"}}}]}),))),
+    row("members-that-nobody-tells", ("15/members-unknown", ""), seen=lambda: w.seen(w.plane(), members=Unknown("TimedOut", "It gave no answer.")),
+        steps=True),
+    row("equal-host-names", ("15/equal-host-names", ""), seen=lambda: w.seen(w.plane(), w.worker(4, hostname="Same"), w.worker(5, hostname="same")),
+        steps=True),
+    row("at-the-address-of-another-record", ("15/address-taken", ""), seen=lambda: managed(
+        w.worker(4), machines=(w.record(9, endpoint="192.0.2.4:50000", status=JOINED),)), steps=True, **ADD),
+    row("a-password-in-the-name-of-a-mirror", ("15/secret", "ConfigInvalid"), seen=blocked(MIRROR), steps=True),
+    row("a-private-key-among-certificates", ("15/secret", "ConfigInvalid"), seen=blocked(ROOTS), steps=True),
     row("by-a-schedule", ("15/schedule", "ScheduleCannotApprove"), seen=lambda: w.seen(w.plane()), actor=Actor("ada", "awx", True)),
     row("by-nobody", ("15/nobody", "ApproverUnknown"), seen=lambda: w.seen(w.plane()), actor=Actor("", "")),
     row("a-record-that-is-broken", ("15/record-broken", "RecordBroken"),
@@ -134,6 +149,23 @@ ADOPTION: tuple[Row, ...] = (
     row("added-without-a-uuid", ("15/weak-identity", "WeakIdentity"), seen=lambda: managed(w.worker(identity=Identity())), **ADD),
     row("two-with-one-uuid", ("15/weak-identity", "WeakIdentity"), seen=lambda: managed(
         w.worker(4), w.worker(5, identity=Identity(w.UUID.format(4, 4), "ANOTHER"))), **ADD),
+    row("clones-with-one-uuid", ("15/weak-identity", "WeakIdentity"), seen=lambda: managed(
+        w.worker(4, identity=Identity(w.UUID.format(4, 4), "", ("3c:ec:ef:00:00:04",))),
+        w.worker(5, identity=Identity(w.UUID.format(4, 4), "", ("3c:ec:ef:00:00:05",))))),
+    row("two-of-one-record", ("15/weak-identity", "WeakIdentity"), seen=lambda: managed(
+        w.worker(4, identity=Identity(w.UUID.format(4, 4), "CHASSIS")), w.worker(5, identity=Identity(w.UUID.format(5, 5), "CHASSIS")),
+        machines=(w.record(4, "pending", identity={"serial": "CHASSIS"}),)), **ADD),
+    row("added-that-is-pending-by-its-macs", seen=lambda: managed(w.worker(), machines=(w.record(4, "pending", identity=MACS),)), steps=True, **ADD),
+    row("added-that-was-rejected-by-its-macs", ("15/rejected", "Rejected"),
+        seen=lambda: managed(w.worker(), machines=(w.record(4, "rejected", identity=MACS),)), **ADD),
+    row("added-that-was-rejected-in-the-other-byte-order", ("15/rejected", "Rejected"), seen=lambda: managed(
+        w.worker(), machines=(w.record(4, "rejected", identity={"uuid": swapped_uuid(w.UUID.format(4, 4))}),)), **ADD),
+    row("added-that-has-a-rejected-and-a-pending-record", ("15/rejected", "Rejected"), seen=lambda: managed(
+        w.worker(), machines=(w.record(4, "pending", name="a"), w.record(4, "rejected", name="b"))), **ADD),
+    row("added-that-has-an-approved-and-a-pending-record", ("15/already-approved", ""), seen=lambda: managed(
+        w.worker(), machines=(w.record(4, "pending", name="a"), w.record(4, name="b", status=JOINED))), **ADD),
+    row("added-that-is-recorded-with-another-uuid", ("15/twin", "RecordExists"), seen=lambda: managed(
+        w.worker(), machines=(w.record(4, status=JOINED, identity={"uuid": w.UUID.format(7, 7), **MACS}),)), **ADD),
     row("held-and-drifted", ("15/held-drifted", "Drifted"), seen=lambda: managed(w.worker(4, w.SYSCTL), machines=(
         w.record(4, status=HELD, install={"disk": "/dev/sda", "image": "factory.talos.dev/metal-installer/x:v1"}),))),
 )

@@ -40,7 +40,8 @@ SENTENCES: tuple[Sentence, ...] = (
        "15/mirrors-apart"),
     _s("A path that holds a secret (registry credentials, WireGuard keys, passphrases, inline manifests of Secrets, proxy URLs with a password) is never "
        "captured into a record: class C, until documents can refer to a secret beside the bundle.", "15/a-registry-login", "15/a-wireguard-key",
-       "15/a-passphrase", "15/a-secret-as-a-manifest", "15/a-secret-in-a-list", "15/a-proxy-with-a-password", "15/a-token-repeated-in-a-file", LAB),
+       "15/a-passphrase", "15/a-secret-as-a-manifest", "15/a-secret-in-a-list", "15/a-proxy-with-a-password", "15/a-token-repeated-in-a-file",
+       "15/a-password-in-the-name-of-a-mirror", "15/a-private-key-among-certificates", f"{PLANS}::test_nothing_secret_is_in_what_is_written_or_told", LAB),
     _s("Then: records created approved and held (`Ready=False/AdoptionHeld`), patches created, `bootstrappedAt` set, each hold (only of machines without "
        "`appliedConfigHash`: a person's own hold stays) released only after a live zero-drift check, control planes first, each waiting for Ready (a worker's "
        "Kubernetes Node is not waited for).", f"{LIFE}::test_a_run_is_what_its_check_showed", f"{LIFE}::test_killed_at_every_boundary_and_run_again",
@@ -56,7 +57,9 @@ SENTENCES: tuple[Sentence, ...] = (
     _s("A CA rotation under way refuses.", "15/added-in-a-rotation", "15/added-in-an-announced-rotation"),
     _s("A UUID that is an approved machine is reported and skipped; a pending record is completed (approved, held), never doubled; a rejected one is refused "
        "by name.", "15/added-that-is-approved", "15/added-that-is-pending", f"{PLANS}::test_a_pending_record_is_completed", "15/added-that-was-rejected",
-       "15/added-that-is-another-cluster's"),
+       "15/added-that-is-another-cluster's", "15/added-that-is-pending-by-its-macs", "15/added-that-was-rejected-by-its-macs",
+       "15/added-that-was-rejected-in-the-other-byte-order", "15/added-that-has-a-rejected-and-a-pending-record",
+       "15/added-that-has-an-approved-and-a-pending-record"),
     _s("A control plane over the count is refused first: raise the count.", "15/added-over-the-count", "15/added-within-the-count"),
     _s("All machines blocked → the run refuses (\"every machine is blocked; nothing was written\") and says how to wipe; re-runs say \"nothing to adopt: X "
        "blocked\".", "15/every-machine-blocked", "15/every-new-machine-blocked-again", LAB),
@@ -70,4 +73,6 @@ REST = "**CNI**: "
 ELSEWHERE = (
     "15/by-a-schedule", "15/by-nobody", "15/a-record-that-is-broken", "15/one-silent", "15/all-silent", "15/no-plane-that-is-understood",
     "15/a-patch-of-the-same-name", "15/more-members-than-named", "15/managed-by-omni",
-    "15/added-without-a-uuid", "15/two-with-one-uuid")
+    "15/added-without-a-uuid", "15/two-with-one-uuid", "15/clones-with-one-uuid", "15/two-of-one-record",
+    "15/added-that-is-recorded-with-another-uuid", "15/a-patch-of-a-persons-with-the-same-name", "15/members-that-nobody-tells",
+    "15/equal-host-names", "15/at-the-address-of-another-record")

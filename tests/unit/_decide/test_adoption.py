@@ -10,16 +10,20 @@ from dataclasses import replace
 
 import pytest
 
+from ansible_collections.ichor.talos.plugins.module_utils._decide import adoption_told
 from ansible_collections.ichor.talos.plugins.module_utils._decide.adoption_words import (
     AdoptCluster, Adoption, AdoptMachine, AdoptPatch, AdoptSeen, KeepBundle, ReleaseMachine,
 )
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Present
 from tests.unit._decide import adoption_world as w
+from tests.unit._decide.rows_adoption import MIRROR, ROOTS
 
 MODULES = "machine:\n  kernel:\n    modules:\n      - name: nvme_tcp\n"
 SANS = "machine:\n  certSANs: [a.example.org]\ncluster:\n  apiServer:\n    certSANs: [a.example.org]\n"
 NODE_SANS = "machine:\n  certSANs: [a.example.org]\n"
 SUBNETS = "cluster:\n  network:\n    podSubnets: {$patch: delete}\n"
+NAMED_SO = "apiVersion: v1alpha1\nkind: RegistryMirrorConfig\nname: https://ci:passw0rd-of-it@docker.io\nendpoints:\n  - url: https://mirror.example.org\n"
+UNKNOWN_SO = f"{NAMED_SO}nobodyKnows: 1\n"
 OTHER_SUBNETS = "cluster:\n  network:\n    podSubnets: [10.42.0.0/16]\n"
 
 
@@ -161,12 +165,18 @@ def test_comments_anchors_and_line_ends_are_no_difference() -> None:
     assert not found.plan.refusals and not patches_of(found)
 
 
-def test_nothing_secret_is_in_what_is_written_or_told() -> None:
-    observed = w.seen(w.plane(1, w.SYSCTL), w.worker(4, w.LOGIN), w.worker(5))
+@pytest.mark.parametrize(("patch", "secret"), [(w.LOGIN, "s3cr3t-of-the-registry"), (MIRROR, "passw0rd-of-it"), (NAMED_SO, "passw0rd-of-it"),
+                                               (UNKNOWN_SO, "passw0rd-of-it"), (ROOTS, "bm90LWEta2V5LWJ1dC1hLXNlY3JldA==")])
+def test_nothing_secret_is_in_what_is_written_or_told(patch: str, secret: str) -> None:
+    """Neither a value nor a name: documents and keys are called by URLs."""
+    other = w.node(4, f"{w.config()}---\n{patch}") if patch == UNKNOWN_SO else w.worker(4, patch)
+    observed = w.seen(w.plane(1, w.SYSCTL), other, w.worker(5))
     found = w.adopt(observed)
     told = str([step.canonical() for step in found.plan.steps]) + str([step.describe() for step in found.plan.steps]) + str(found.plan)
     told += str([step.record for step in found.plan.steps if isinstance(step, (AdoptCluster, AdoptPatch, AdoptMachine))]) + repr(found)
-    assert not [value for value in (*w.bundle().secrets(), "s3cr3t-of-the-registry") if value in told]
+    told += str(adoption_told.told(found, set()))
+    assert not [value for value in (*w.bundle().secrets(), secret) if value in told]
+    assert found.plan.refusals
     assert isinstance(observed, AdoptSeen)
 
 

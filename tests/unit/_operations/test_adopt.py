@@ -18,7 +18,7 @@ import pytest
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.gate import RunGate
 from ansible_collections.ichor.talos.plugins.module_utils._ansible.saved_plan import of_plan
 from ansible_collections.ichor.talos.plugins.module_utils._decide import adoption_members
-from ansible_collections.ichor.talos.plugins.module_utils._decide.adoption_words import AdoptWish, LiveNode
+from ansible_collections.ichor.talos.plugins.module_utils._decide.adoption_words import AdoptCluster, AdoptWish, LiveNode
 from ansible_collections.ichor.talos.plugins.module_utils._model.addresses import parse_endpoint
 from ansible_collections.ichor.talos.plugins.module_utils._model.credentials import Credentials
 from ansible_collections.ichor.talos.plugins.module_utils._model.endpoint import Endpoint
@@ -27,7 +27,9 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.observations im
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Present
 from ansible_collections.ichor.talos.plugins.module_utils._model.outcome import Outcome
 from ansible_collections.ichor.talos.plugins.module_utils._model.ports import Ports
-from ansible_collections.ichor.talos.plugins.module_utils._model.records import CLUSTER, CONFIG_PATCH, HOLD_APPLY, MACHINE, Record, condition_of
+from ansible_collections.ichor.talos.plugins.module_utils._model.records import (
+    ALLOW_DELETE, CLUSTER, CONFIG_PATCH, HOLD_APPLY, MACHINE, Record, condition_of,
+)
 from ansible_collections.ichor.talos.plugins.module_utils._operations import adopt
 from ansible_collections.ichor.talos.plugins.module_utils._operations.reconcile import HELD, phase_of
 from ansible_collections.ichor.talos.plugins.module_utils._store.directory import DirectoryStore
@@ -86,6 +88,7 @@ class Place:
     lines: list[str] = field(default_factory=list)
     trace: list[str] = field(default_factory=list)
     hook: Callable[[str], None] = lambda what: None
+    silent: tuple[Endpoint, ...] = ()
 
     @asynccontextmanager
     async def authenticated(self, endpoint: Endpoint, credentials: Credentials) -> AsyncIterator[Session]:
@@ -108,7 +111,7 @@ class Place:
         ports = Ports(self, Watched(self.store(), told), self.clock, self.lines.append, w.ADA, check=check,  # type: ignore[arg-type]
                       credentials=lambda cluster, bundle: Credentials("CA", "CERT", "KEY", "talosconfig"))
         gate = gate or OpenGate(check)
-        request = adopt.Request(AdoptWish(w.CLUSTER, tuple(str(endpoint) for endpoint in self.nodes), **wish))
+        request = adopt.Request(AdoptWish(w.CLUSTER, tuple(str(endpoint) for endpoint in (*self.nodes, *self.silent)), **wish))
         return asyncio.run(adopt.run(request, ports, gate))
 
     def machine(self, name: str) -> Record:
@@ -229,6 +232,96 @@ def test_a_pending_record_keeps_its_name_and_a_cluster_that_was_recorded_counts_
     written = [what.split()[1] for what in here.trace if what.startswith("patch_status") and what.endswith("done")]
     assert written.count(w.CLUSTER) == 1 and written.index(w.CLUSTER) == 3, "it is told when all are held, before anybody is let go"
     assert here.ready("found-by-discovery") == ("True", "Converged") and here.store().get(MACHINE, WORKER) is None
+
+
+def test_a_pending_record_that_knows_its_machine_by_its_macs_is_completed(tmp_path: Path) -> None:
+    """Also where the run is killed anywhere between."""
+    nodes = w.plane(1), w.worker(4)
+    pending = w.record(4, "pending", name="by-hand", identity={"macs": ["3c:ec:ef:00:00:04"]})
+    whole = place(tmp_path / "whole", *nodes)
+    whole.store().create(pending)
+    whole.run()
+    assert whole.machine("by-hand").spec["identity"]["uuid"] == w.UUID.format(4, 4)  # type: ignore[index,call-overload]
+    for number in range(len(whole.trace)):
+        here = place(tmp_path / str(number), *nodes)
+        here.store().create(pending)
+        here.hook = lambda what, here=here, number=number: _kill(len(here.trace) - 1 == number)  # type: ignore[misc]
+        with pytest.raises(Killed):
+            here.run()
+        assert all(phase_of(record) in ("undecided", HELD, "converged") for record in here.store().list(MACHINE).records), whole.trace[number]
+        here.hook = lambda what: None
+        here.run()
+        assert here.everything() == whole.everything(), whole.trace[number]
+
+
+@pytest.mark.parametrize("silent", [True, False], ids=["gives no answer", "is not named"])
+def test_a_held_control_plane_that_cannot_be_looked_at_keeps_the_workers_held(tmp_path: Path, silent: bool) -> None:
+    here = place(tmp_path, w.plane(1), w.plane(2), w.worker(4))
+    here.run(release=False)
+    assert here.run(release=False).message == f"Nothing to adopt: {PLANE}, c1-5a1f0c02, {WORKER} held."
+    gone = Endpoint("192.0.2.2")
+    node = here.nodes.pop(gone)
+    here.silent = (gone,) if silent else ()
+    run = here.run()
+    assert [here.ready(name) for name in (PLANE, WORKER)] == [("True", "Converged"), ("False", "AdoptionHeld")]
+    assert [one.message for one in run.plan.warnings if one.rule == "15/control-plane-held"] == [
+        "No worker is let go while a control plane is held: c1-5a1f0c02. Name it too, or delete its record if it is gone."]
+    left = f"{WORKER} held{'; 192.0.2.2:50000 not read' if silent else ''}"
+    assert here.run().message == f"Nothing to adopt: {left}."
+    here.nodes[gone], here.silent = node, ()
+    here.run()
+    assert {here.ready(name) for name in (PLANE, "c1-5a1f0c02", WORKER)} == {("True", "Converged")}
+
+
+def test_etcd_is_asked_at_the_next_control_plane_where_the_first_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And a configuration is no text to search: a role may be quoted."""
+    asked: list[str] = []
+
+    async def members(session: Session, local: bool) -> tuple[EtcdMember, ...]:
+        asked.append(session._node.address)
+        if len(asked) == 1:
+            raise TalosError("TimedOut", "It gave no answer.", "Look at it.")
+        return tuple(EtcdMember(str(number), f"n-{number}") for number in range(3))
+
+    monkeypatch.setattr(Session, "etcd_members", members)
+    quoted = [replace(node, text=node.text.replace(b"type: controlplane", b'type: "controlplane"')) for node in (w.plane(1), w.plane(2))]
+    told = w.config("worker").replace("debug: false", "debug: false # not type: controlplane")
+    here = place(tmp_path, w.node(4, told), *quoted)
+    run = here.run(check=True)
+    assert asked == ["192.0.2.1:50000", "192.0.2.2:50000"]
+    assert "etcd has 3 members, and 2 control planes" in " ".join(one.message for one in run.plan.warnings)
+    assert next(step.record.spec for step in run.plan.steps if isinstance(step, AdoptCluster))["controlPlane"] == {"count": 3}
+
+
+def test_a_patch_that_was_edited_is_a_persons(tmp_path: Path) -> None:
+    """The patch of a machine whose record was deleted is written anew, unless somebody changed it: then it is taken as given, and nothing is
+    adopted where it does not fit the node."""
+    here = place(tmp_path)
+    here.run()
+    store, own = here.store(), f"{OTHER}-adopted"
+    machine = here.machine(OTHER)
+    store.update(machine, machine.spec, annotations={ALLOW_DELETE: "true"})
+    store.delete(here.machine(OTHER))
+    here.run()
+    assert here.ready(OTHER) == ("True", "Converged")
+    for value, taken in ((1, True), ("2", False)):
+        machine = here.machine(OTHER)
+        store.update(machine, machine.spec, annotations={ALLOW_DELETE: "true"})
+        store.delete(here.machine(OTHER))
+        patch = store.get(CONFIG_PATCH, own)
+        edited = {**patch.spec, "documents": [{"machine": {"sysctls": {"vm.swappiness": value}}}]}
+        store.update(patch, edited, annotations={**patch.annotations, "note": "mine"})
+        here.run()
+        assert dict(here.store().get(CONFIG_PATCH, own).spec) == edited
+        assert taken == (here.store().get(MACHINE, OTHER) is not None)
+
+
+def test_a_machine_may_have_the_name_of_its_cluster(tmp_path: Path) -> None:
+    here = place(tmp_path)
+    here.store().create(w.record(5, "pending", name=w.CLUSTER))
+    here.run()
+    assert {record.name for record in here.store().list(CONFIG_PATCH).records} == {f"{w.CLUSTER}-adopted", f"{w.CLUSTER}-adopted-machine"}
+    assert {here.ready(name) for name in (PLANE, WORKER, w.CLUSTER)} == {("True", "Converged")}
 
 
 def test_a_saved_plan_is_consent_and_another_node_is_another_plan(tmp_path: Path) -> None:
