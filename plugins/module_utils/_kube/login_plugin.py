@@ -9,22 +9,21 @@ The official client would wait for it without end, go on without a credential wh
 
 from __future__ import annotations
 
-import contextlib
+import asyncio
 import json
 import os
 import shutil
-import signal
-import subprocess
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from typing import IO
 
 from .._model.errors import TalosError
 from .._model.moments import seconds_of
 from .._model.plain_files import NotJson, read_json
 from .._model.records import Json, JsonMap, dig, list_at, text_at
+from .programs import call
 
 #: Seconds for one login: a cloud is asked, nobody is.
 LOGIN_TIMEOUT = 60.0
@@ -75,39 +74,21 @@ class LoginPlugin:
             raise self._failed("is not there", text_at(self._config, "installHint"))
         words = [value for value in list_at(self._config, "args") if isinstance(value, str)]
         try:
-            process = subprocess.Popen([path, *words], env=self._environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                       start_new_session=True)
+            # In a thread of its own, since the one that asks may have a loop that runs.
+            with ThreadPoolExecutor(max_workers=1) as thread:
+                ended = thread.submit(asyncio.run, call((path, *words), b"", self._timeout, _LONGEST, self._environment())).result()
+        except asyncio.TimeoutError:
+            raise self._failed(f"did not end within {self._timeout:g} s") from None
         except (OSError, ValueError) as error:
             raise self._failed(f"cannot be started: {getattr(error, 'strerror', None) or 'its arguments are none'}",
                                text_at(self._config, "installHint")) from None
-        late = threading.Event()
-
-        def give_up() -> None:
-            late.set()
-            _kill(process)
-
-        watch = threading.Timer(self._timeout, give_up)
-        watch.daemon = True
-        watch.start()
-        said: list[bytes] = []
-        listener = threading.Thread(target=lambda: said.append(_drained(process.stderr)), daemon=True)
-        listener.start()
-        try:
-            out = _drained(process.stdout)
-            status = process.wait()
-            listener.join()
-        finally:
-            watch.cancel()
-            if process.poll() is None:
-                _kill(process)
-                process.wait()
-        if late.is_set():
-            raise self._failed(f"did not end within {self._timeout:g} s")
-        if status:
-            lines = b"".join(said).decode("utf-8", "replace").split("\n")
+        if max(len(ended.out), len(ended.said)) > _LONGEST:
+            raise self._failed(f"prints more than {_LONGEST >> 20} MiB")
+        if ended.status:
+            lines = ended.said.decode("utf-8", "replace").split("\n")
             last = next((" ".join(line.split()) for line in reversed(lines) if line.strip()), "it says nothing")
-            raise self._failed(f"ended with status {status}: {last[:200].rstrip('.')}")
-        return out
+            raise self._failed(f"ended with status {ended.status}: {last[:200].rstrip('.')}")
+        return ended.out
 
     def _environment(self) -> dict[str, str]:
         own = {text_at(entry, "name"): text_at(entry, "value") for entry in list_at(self._config, "env") if text_at(entry, "name")}
@@ -136,17 +117,3 @@ class LoginPlugin:
     def _failed(self, what: str, hint: str = "") -> TalosError:
         name = os.path.basename(text_at(self._config, "command")) or "without a name"
         return TalosError("CredentialsInvalid", f"The login program {name} of the kubeconfig {what}.", " ".join(hint.split()) or _HINT)
-
-
-def _drained(stream: IO[bytes] | None) -> bytes:
-    """Read to the end, since a program that nobody listens to does not end; kept up to a limit."""
-    found = b""
-    while stream is not None and (piece := os.read(stream.fileno(), 1 << 16)):
-        found += piece if len(found) <= _LONGEST else b""
-    return found
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    """It and what it started."""
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)

@@ -151,10 +151,10 @@ def test_it_is_told_of_the_cluster_and_of_its_environment(tmp_path: Path, monkey
 
 @pytest.mark.parametrize(("text", "says"), [
     ("sys.exit('no longer logged in')", "ended with status 1: no longer logged in"), ("print('hush')", "prints no ExecCredential"),
-    ("print('[' * 100000)", "prints no ExecCredential"), ("sys.stdout.buffer.write(b'\\xff' * (3 << 20))", "prints no ExecCredential"),
+    ("print('[' * 100000)", "prints no ExecCredential"), ("sys.stdout.buffer.write(b'\\xff' * (3 << 20))", "prints more than 1 MiB"),
     ("print(json.dumps({'apiVersion': 'client.authentication.k8s.io/v1beta1', 'kind': 'ExecCredential', 'status': {'token': 'hush'}}))", "prints no"),
     (prints(clientCertificateData="hush"), "neither a token nor"), (prints(), "neither a token nor"), ("", "prints no"),
-    ("sys.stderr.write('x' * (3 << 20)); sys.exit(3)", "ended with status 3"),
+    ("sys.stderr.write('x' * (3 << 20)); sys.exit(3)", "prints more than 1 MiB"), ("sys.exit(3)", "ended with status 3: it says nothing"),
 ])
 def test_a_program_that_fails_is_told_and_what_it_printed_is_not(tmp_path: Path, text: str, says: str) -> None:
     with pytest.raises(TalosError) as caught:

@@ -99,7 +99,7 @@ def test_an_answer_in_many_parts_comes_and_a_watch_has_no_limit(tmp_path: Path) 
 
 def test_a_server_of_another_authority_is_not_asked_again(tmp_path: Path) -> None:
     asked = []
-    with talking(tmp_path, lambda connection: asked.append(connection)) as api:
+    with talking(tmp_path, asked.append) as api:
         other = yaml.safe_dump({"current-context": "c", "users": [], "contexts": [{"name": "c", "context": {"cluster": "c"}}],
                                 "clusters": [{"name": "c", "cluster": {"server": api.host}}]})
         stranger = open_api(Access(content=other), patience=1e6)
