@@ -61,8 +61,9 @@ class Loop:
         self._planned = False
         self._stale = False
         self._turned: dict[str, tuple[Step, ...]] = {}
-        #: When each subject was last looked at, and when anything last changed.
+        #: When the last look at each subject began, of those that came back and of those under way; and when anything last changed.
         self._seen: dict[str, float] = {}
+        self._began: dict[str, float] = {}
         self._moved = self._clock.monotonic()
         #: Machines whose step needs a lock that cannot be had here until a person takes the store over.
         self._lockless: set[str] = set()
@@ -188,6 +189,7 @@ class Loop:
         self.looks.pop(name, None)
         self._turned.pop(name, None)
         self._seen.pop(name, None)
+        self._began.pop(name, None)
         self.state.forget(name)
 
     def _start(self, name: str, work: Coroutine[object, object, Landed]) -> None:
@@ -215,6 +217,7 @@ class Loop:
         around = self._world.around
         effects = Effects(around.ports)
         async with self._looking:
+            self._began[name] = self._clock.monotonic()
             if beside.is_beside(name):
                 return Landed(name, effects, Looked(await beside.look(around, name, effects), of_another_kind))
             return Landed(name, effects, await reconcile.look(around, name, effects))
@@ -313,10 +316,11 @@ class Loop:
         if looked is None:
             return
         self.looks[name] = self.looks.get(name, 0) + 1
-        self._seen[name] = self._clock.monotonic()
+        # A look tells of what was before it began: what landed meanwhile it may have missed.
+        self._seen[name] = self._began.pop(name, self._clock.monotonic())
         before = self.state.looked.get(name)
         if before is None or gist(before.round) != gist(looked.round):
-            self._moved = self._seen[name]
+            self._moved = self._clock.monotonic()
         if self.state.take(name, looked):
             moved.add(looked.round.cluster)
         changed.add(name)

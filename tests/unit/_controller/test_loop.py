@@ -306,6 +306,39 @@ def test_who_waits_for_a_dead_one_waits_for_a_person() -> None:
     assert outcome.unreachable == ("cp-2",) and [line for line in outcome.waiting_for if line.startswith("cp-3: ") and "cp-2" in line]
 
 
+@pytest.mark.parametrize("back", range(10, 100, 10))
+def test_a_look_that_began_before_the_machine_ahead_was_done_is_no_sign_that_nothing_happens_any_more(back: int) -> None:
+    fleet = Fleet(bootstrapped=True)
+    for number in (1, 2):
+        fleet.runs(f"cp-{number}", number, "controlplane")
+    fleet.waits("cp-3", 3, "controlplane")
+    booting = fleet.nodes[Endpoint("10.0.0.2")]
+    booting.mode = "closed"
+    open_one = {"machine": "cp-2", "step": "reboot", "time": "2023-11-14T22:13:00Z", "bootID": "boot-1"}
+    fleet.store.put(replace(fleet.cluster(), status={**fleet.cluster().status, "disruption": open_one}))
+
+    def life(count: int, what: str) -> None:
+        if fleet.clock.time - w.START > back and booting.mode == "closed":
+            booting.mode, booting.boot = "running", "boot-2"
+        node = fleet.nodes[Endpoint("10.0.0.3")]
+        if "cp-3" in fleet.accepted and node.mode == "closed":
+            node.mode, node.stage, node.ready, node.etcd, node.leader = "running", "running", True, "Running", "x"
+
+    class Nodes(w.Nodes):
+        """One node takes its time before it greets."""
+
+        @asynccontextmanager
+        async def maintenance(self, endpoint: Endpoint, pin: str = "") -> AsyncIterator[w.Session]:
+            if endpoint.host == "10.0.0.3":
+                await fleet.clock.sleep(30)
+            async with super().maintenance(endpoint, pin) as session:
+                yield session
+
+    fleet.hook = life
+    outcome = asyncio.run(run(Request(until_settled=True, max_runtime=3000.0), replace(fleet.ports(), nodes=Nodes(fleet)), w.OpenGate()))
+    assert outcome.extra["ended"] == "settled" and fleet.accepted == ["cp-3"], (fleet.lines, outcome.waiting_for)
+
+
 @pytest.mark.parametrize("ends", [True, False], ids=["ends", "is gone"])
 def test_who_waits_for_a_machine_that_another_run_reclaims_waits_for_that_run(ends: bool) -> None:
     """Nobody has to do anything but that run; when it is gone, a person has to."""
