@@ -61,7 +61,7 @@ class Loop:
         self._planned = False
         self._stale = False
         self._turned: dict[str, tuple[Step, ...]] = {}
-        #: When the last look at each subject began, of those that came back and of those under way; and when anything last changed.
+        #: When the last look at each subject began (what landed meanwhile it may have missed), also of those under way; when anything last changed.
         self._seen: dict[str, float] = {}
         self._began: dict[str, float] = {}
         self._moved = self._clock.monotonic()
@@ -186,10 +186,8 @@ class Loop:
 
     def _forget(self, name: str) -> None:
         self.due.drop(name)
-        self.looks.pop(name, None)
-        self._turned.pop(name, None)
-        self._seen.pop(name, None)
-        self._began.pop(name, None)
+        for known in (self.looks, self._turned, self._seen, self._began):
+            known.pop(name, None)
         self.state.forget(name)
 
     def _start(self, name: str, work: Coroutine[object, object, Landed]) -> None:
@@ -316,7 +314,6 @@ class Loop:
         if looked is None:
             return
         self.looks[name] = self.looks.get(name, 0) + 1
-        # A look tells of what was before it began: what landed meanwhile it may have missed.
         self._seen[name] = self._began.pop(name, self._clock.monotonic())
         before = self.state.looked.get(name)
         if before is None or gist(before.round) != gist(looked.round):
