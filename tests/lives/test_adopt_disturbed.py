@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import os
 import signal
@@ -68,7 +69,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
 def test_a_node_whose_call_hangs_is_left_out_and_the_others_are_shown(place: Place, tmp_path: Path, call: str) -> None:
     place.running.lab.fault(node="w-2", kind="call-hang", rpc=call)
     try:
-        found = place.adopt(tmp_path / "ichor", check=True, timing={**QUICK, "call": 4.0})
+        found = place.adopt(tmp_path / "ichor", check=True, timing={**QUICK, "call": 6.0})
     finally:
         place.running.lab.clear(node="w-2")
     told = {one["machine"] for one in found["adoption"]}
@@ -79,7 +80,7 @@ def test_a_node_whose_call_hangs_is_left_out_and_the_others_are_shown(place: Pla
 def test_etcd_that_hangs_is_a_warning_and_no_end(place: Place, tmp_path: Path) -> None:
     place.running.lab.fault(node="cp-1", kind="call-hang", rpc="EtcdMemberList")
     try:
-        found = place.adopt(tmp_path / "ichor", check=True, timing={**QUICK, "call": 4.0})
+        found = place.adopt(tmp_path / "ichor", check=True, timing={**QUICK, "call": 6.0})
     finally:
         place.running.lab.clear(node="cp-1")
     assert not found.get("failed") and len(found["adoption"]) == len(ROLES) and "etcd" in str(found["warnings"]), found
@@ -145,9 +146,11 @@ def test_stopped_by_a_signal_in_the_middle_and_run_again(place: Place, tmp_path:
     pid = place.nursery.start("talos_adopt", **place.options(store))
     end = time.monotonic() + LONGEST
     while "Converged" not in place.reasons(store).values() and time.monotonic() < end:
-        lab.fault(node="w-2", kind="call-hang", rpc="Get") if "AdoptionHeld" in place.reasons(store).values() else None
+        if "AdoptionHeld" in place.reasons(store).values():
+            lab.fault(node="w-2", kind="call-hang", rpc="Get")
         time.sleep(0.005)
-    os.kill(pid, number)
+    with contextlib.suppress(ProcessLookupError):  # on a machine that stalls it may be over
+        os.kill(pid, number)
     ended = place.nursery.finish()
     lab.clear(node="w-2")
     assert ended.result and not ended.late and "Traceback" not in ended.output + ended.errors, f"{ended.output} {ended.errors}"
