@@ -140,7 +140,7 @@ class Loop:
         if not (seen > self._moved and waits_for_others(steps, name)):
             return False
         # A machine that is not approved is in the hands of another run, which reclaims it and ends that by itself unless it is gone.
-        return self._world.approved().issuperset(awaited(steps)) or seen - self._moved >= self._request.timing.follow_slow
+        return all(map(self._world.has_approved, awaited(steps))) or seen - self._moved >= self._request.timing.follow_slow
 
     def steps(self, name: str) -> tuple[Step, ...]:
         """What a machine's last look called for, with what it waits for in its turn."""

@@ -133,12 +133,13 @@ class World:
         """Seconds between two passes over the addresses of the cluster."""
         return discovery_interval(self._memory.last_reset(cluster), self._request.timing, self._ports.clock.now())
 
-    def approved(self) -> frozenset[str]:
-        """Names of the approved machines of every scope; none while the store cannot be read."""
+    def has_approved(self, name: str) -> bool:
+        """Whether that is an approved machine, of whatever scope, by the listing of this pass; False while the store cannot be read."""
         try:
-            return frozenset(record.name for record in self.store.list(MACHINE).records if is_approved(record))
+            record = self.store.known(name)
         except TalosError:
-            return frozenset()
+            return False
+        return record is not None and is_approved(record)
 
     def cluster(self, name: str) -> Record | None:
         """A cluster's record as it is now, and while the store is out of reach as it was last read: what is done under its lock is decided on the

@@ -78,6 +78,11 @@ class PassStore:
             self._listed[kind] = replace(self._listed[kind], records=self._everybody)
         return self._listed[kind]
 
+    def known(self, name: str) -> Record | None:
+        """A machine as the listing of this pass has it; nothing is read again for it."""
+        self.list(MACHINE)
+        return self._machines.get(name)
+
     def machines_of(self, cluster: str) -> tuple[Record, ...]:
         """All machines of one cluster, grouped once a pass. What this run writes takes the place of what stood there: grouping anew after
         each write would cost the more the more machines there are."""

@@ -91,19 +91,12 @@ def test_a_store_that_becomes_read_only_hides_nothing_that_was_done(life: str) -
     make, name = LIVES[life]
     whole = make()
     r.remove(whole, name)
-    for at in w.store_writes(whole):
-        world = make()
-        w.read_only_from(world, at)
-        done = r.remove(world, name)
-        assert (done.reason == "StoreReadOnly") == done.refused, (whole.trace[at - 1], done.message)
+    for write, world, done in w.read_only_from_each_write(
+            whole, make, lambda world, holder: r.remove(world, name, holder=holder), lambda world: ended(world, name)):
         actions = [step.action for step in done.plan.steps if step.id in done.executed]
         sent = {"LeaveEtcd": world.left, "ResetMachine": world.resets, "RemoveEtcdMember": world.removed}
-        assert {action for action in actions if action != "DeleteRecord"} == {action for action, nodes in sent.items() if nodes}, (whole.trace[at - 1], actions)
+        assert {action for action in actions if action != "DeleteRecord"} == {action for action, nodes in sent.items() if nodes}, (write, actions)
         assert ("DeleteRecord" in actions) == (r.record_of(world, name) is None)
-        w.writable_again(world)
-        assert not (again := r.remove(world, name, holder="run-2")).refused, (whole.trace[at - 1], again.message)
-        world.store.leases.held.clear()
-        ended(world, name)
 
 
 def test_the_condition_holds_the_machine_from_before_the_first_step() -> None:

@@ -114,17 +114,10 @@ def test_a_store_that_becomes_read_only_hides_nothing_that_was_done(life: str) -
     make, entry, dummy = LIVES[life]
     whole = make()
     r.reclaim(whole, entry)
-    for at in w.store_writes(whole):
-        world = make()
-        w.read_only_from(world, at)
-        done = r.reclaim(world, entry)
-        assert (done.reason == "StoreReadOnly") == done.refused, (whole.trace[at - 1], done.message)
+    for write, world, done in w.read_only_from_each_write(
+            whole, make, lambda world, holder: r.reclaim(world, entry, holder=holder), lambda world: ended(world, entry)):
         actions = [step.action for step in done.plan.steps if step.id in done.executed]
-        assert ("ReclaimMachine" in actions) == bool(world.resets) and ("RegisterMachine" in actions) == bool(r.pending(world)), whole.trace[at - 1]
-        w.writable_again(world)
-        assert not (again := r.reclaim(world, entry, holder="run-2")).refused, (whole.trace[at - 1], again.message)
-        world.store.leases.held.clear()
-        ended(world, entry)
+        assert ("ReclaimMachine" in actions) == bool(world.resets) and ("RegisterMachine" in actions) == bool(r.pending(world)), write
 
 
 HANGING = {"identity": "16/identity-unread", "machine_config": "16/config-unread", "partitions": "16/volumes-unread", "etcd_status": "16/etcd-problem",

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 
@@ -23,6 +23,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._model.observations im
     ApplyReply, Certificate, Disk, Endpoint, EtcdAlarm, EtcdMember, EtcdStatus, NodeFacts, Partition, Probe, ServiceState, StageReading,
 )
 from ansible_collections.ichor.talos.plugins.module_utils._model.observed import Absent, Observed, Present
+from ansible_collections.ichor.talos.plugins.module_utils._model.outcome import Outcome
 from ansible_collections.ichor.talos.plugins.module_utils._model.plan import Plan
 from ansible_collections.ichor.talos.plugins.module_utils._model.ports import Actor, LeaseView, Ports
 from ansible_collections.ichor.talos.plugins.module_utils._model.records import CLUSTER, MACHINE, Event, Listing, Record, Ref
@@ -443,19 +444,28 @@ def store_writes(world: World) -> list[int]:
     return [number for number, what in enumerate(world.trace, 1) if what.startswith(STORE_WRITES) and not what.startswith("status written")]
 
 
-def read_only_from(world: World, at: int) -> None:
-    """From that boundary on nothing can be written to the store."""
-    def fail(number: int, what: str) -> None:
-        if number >= at and what.startswith(STORE_WRITES) and not what.startswith("status written"):
-            raise TalosError("StoreReadOnly", "The store is read-only.", "Make it writable.")
+def read_only_from_each_write(whole: World, make: Callable[[], World], act: Callable[[World, str], Outcome],
+                              ended: Callable[[World], None]) -> Iterator[tuple[str, World, Outcome]]:
+    """For each write that `whole` went through: what it was, a world whose store is read-only from there on, and what a run by `run-1` came to in it.
+    Once that was looked at the store is mended, what the run held has run out, and a run by `run-2` has to go through, to the
+    end that `ended` asks for."""
+    for at in store_writes(whole):
+        world = make()
 
-    world.hook = fail
+        def fail(number: int, what: str, at: int = at) -> None:
+            if number >= at and what.startswith(STORE_WRITES) and not what.startswith("status written"):
+                raise TalosError("StoreReadOnly", "The store is read-only.", "Make it writable.")
 
-
-def writable_again(world: World) -> None:
-    """A person has mended the store, and what the run before held has run out."""
-    world.hook = lambda number, what: None
-    world.dead.add("run-1")
+        world.hook = fail
+        done = act(world, "run-1")
+        assert (done.reason == "StoreReadOnly") == done.refused, (whole.trace[at - 1], done.message)
+        yield whole.trace[at - 1], world, done
+        world.hook = lambda number, what: None
+        world.dead.add("run-1")
+        again = act(world, "run-2")
+        assert not again.refused, (whole.trace[at - 1], again.message)
+        world.store.leases.held.clear()
+        ended(world)
 
 
 class OpenGate:
