@@ -13,6 +13,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+#: The name of such a thread.
+WORK = "ichor-work"
+
 
 async def in_thread(call: Callable[[], T]) -> T:
     """What `call` gives or raises."""
@@ -36,5 +39,5 @@ async def in_thread(call: Callable[[], T]) -> T:
         if not loop.is_closed():
             loop.call_soon_threadsafe(tell, value, error)
 
-    threading.Thread(target=work, name="ichor-work", daemon=True).start()
+    threading.Thread(target=work, name=WORK, daemon=True).start()
     return await ended
