@@ -178,7 +178,7 @@ def _why(case: _Case) -> str:
     if not changed:
         return "a person wants it; no approved machine's configuration changes"
     rebooting = [effect.machine for effect in case.seen.effects if effect.effect is not None and effect.effect.needs_reboot]
-    return f"a person wants it; it changes the configuration of {_listed(changed)}, " + (f"{_listed(rebooting)} would reboot" if rebooting else "no reboot")
+    return f"a person wants it; it changes the configuration of {_listed(changed)}" + (f"; {_listed(rebooting)} would reboot" if rebooting else ", no reboot")
 
 
 def _warnings(case: _Case) -> Iterable[Warn]:
