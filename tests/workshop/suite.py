@@ -15,7 +15,7 @@ import time
 import uuid
 from collections.abc import Callable, Iterator
 
-from tests.workshop import leftovers, lint, tree
+from tests.workshop import leftovers, lint, once_more, tree
 from tests.workshop.environments import BUILD, ROOT, Environment, for_tests, keeping_bytecode
 from tests.workshop.interpreters import chosen
 
@@ -94,9 +94,15 @@ def _pytest(environment: Environment, arguments: list[str]) -> int:
     mark = uuid.uuid4().hex
     variables = keeping_bytecode(environment.variables(collections=tree.link())) | {leftovers.VARIABLE: mark}
     print(f"pytest on Python {environment.interpreter.version}", flush=True)
-    cache = f"cache_dir={BUILD / 'pytest-cache'}"
-    command = [str(environment.python), "-m", "pytest", "-q", "-n", WORKERS, "--dist", "loadfile", "--no-loadscope-reorder", "-o", cache, *arguments]
-    status = subprocess.run(command, cwd=ROOT, env=variables, stdin=subprocess.DEVNULL, check=False).returncode
+    cache = BUILD / "pytest-cache"
+    command = [str(environment.python), "-m", "pytest", "-q", "-o", f"cache_dir={cache}"]
+
+    def run(*given: str) -> int:
+        return subprocess.run([*command, *given], cwd=ROOT, env=variables, stdin=subprocess.DEVNULL, check=False).returncode
+
+    once_more.forget(cache)
+    status = run("-n", WORKERS, "--dist", "loadfile", "--no-loadscope-reorder", *arguments)
+    status = once_more.settled(status, cache, lambda failed: run(*failed))
     left = _settled(mark)
     for line in left:
         print(f"left running by the tests: {line}", flush=True)
