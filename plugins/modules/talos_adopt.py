@@ -113,7 +113,8 @@ options:
     type: str
   cilium_version:
     description:
-      - Version of the chart. If not set, the one of the Helm release that is there, else the one that this collection pins.
+      - Version of the chart. If not set, the one that is there (of its Helm release, or as the image of its agents has it), else the one that this
+        collection pins. An OCI reference, a folder and an archive have their own.
     type: str
 seealso:
   - module: ichor.talos.talos_cni

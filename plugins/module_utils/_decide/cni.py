@@ -14,6 +14,7 @@ from .._model.observed import Absent, Present, Unknown
 from .._model.plan import Refusal, Warn
 from .._model.records import Json, dig, text_at
 from .cni_values import owned_in, secret_paths, without_owned
+from .cni_versions import order, version_in
 from .cni_words import (
     CALICO, CILIUM, FLANNEL, INSTALL, NAMESPACE, NOTHING, OTHER, PINNED, RELEASE, REPOSITORY, SEVERAL, TAKE_OVER, UNTOLD, Branch, Choice, CniCase,
 )
@@ -206,6 +207,20 @@ def _release_unread(look: _Look) -> Iterable[Refusal]:
                           "Look at it with helm get values.")
 
 
+def _release_elsewhere(look: _Look) -> Iterable[Refusal]:
+    """Helm says that it made this, so the values are kept somewhere, and those of the chart would be others."""
+    installer = look.network.installer if look.network is not None and look.is_there else None
+    if look.seen is None or installer is None or installer.ours or look.release is not None:
+        return
+    namespace, name = installer.release
+    if namespace and name and look.case.kept is None and look.case.wish.values is None:
+        where = f"its record is in namespace {look.seen.elsewhere}" if look.seen.elsewhere else f"no record of it is in namespace {namespace}"
+        yield look.refuse("15/cni-release-elsewhere", "ReleaseUnsettled", f"{installer} is of the Helm release {namespace}/{name}, and {where}, as Flux "
+                          "keeps one (storageNamespace), or HELM_DRIVER=sql: its values are not known.",
+                          "Leave the network to what keeps it there (cni: unmanaged), or take it out of that, and give its values as cilium_values "
+                          f"(helm get values {name}{f' -n {look.seen.elsewhere}' if look.seen.elsewhere else ''}).")
+
+
 def _unsettled(look: _Look) -> Iterable[Refusal]:
     release = look.release
     if release is not None and release.status != "deployed":
@@ -252,7 +267,7 @@ def _owned_by_release(look: _Look) -> Iterable[Refusal]:
 def _older(look: _Look) -> Iterable[Refusal]:
     release = look.release
     version = look.case.wish.version
-    if release is not None and version and _order(version) < _order(release.version):
+    if release is not None and version and order(version) < order(release.version):
         yield look.refuse("15/cni-older", "NetworkDiffers", f"Cilium {release.version} is there, and {version} is older.", "Name a newer version, or none.")
 
 
@@ -263,7 +278,8 @@ GATES: tuple[Row, ...] = (
     ("15/cni-values-unmanaged", _unmanaged_values), ("15/cni-preset", _recorded), ("15/cni-other-values", _other_values),
     ("15/cni-owned", _owned), ("15/cni-unread", _unread), ("15/cni-several", _several), ("15/cni-flannel", _foreign(FLANNEL, "flannel")),
     ("15/cni-calico", _foreign(CALICO, "Calico")), ("15/cni-other", _foreign(OTHER, "one that this product does not know")),
-    ("15/cni-untold", _untold), ("15/cni-comes-back", _comes_back), ("15/cni-release-unread", _release_unread), ("15/cni-release-unsettled", _unsettled),
+    ("15/cni-untold", _untold), ("15/cni-comes-back", _comes_back), ("15/cni-release-unread", _release_unread),
+    ("15/cni-release-elsewhere", _release_elsewhere), ("15/cni-release-unsettled", _unsettled),
     ("15/cni-other-chart", _other_chart), ("15/cni-two-values", _two_sources), ("15/cni-ipam", _cluster_pool), ("15/cni-ipam-untold", _ipam_untold),
     ("15/cni-owned-by-release", _owned_by_release), ("15/cni-secret", _secret), ("15/cni-older", _older),
 )
@@ -281,23 +297,33 @@ def choose(case: CniCase, gates: tuple[Row, ...] = GATES) -> Choice:
         return Choice()
     values = without_owned(dict(look.values)) if case.kept is None else dict(case.kept)
     if not look.is_there:
-        return Choice(Branch(INSTALL, values, _chart(case, None), kubernetes=seen.kubernetes), warnings=_no_proxy(look))
+        return Choice(Branch(INSTALL, values, _chart(look), kubernetes=seen.kubernetes, apis=seen.apis), warnings=_no_proxy(look))
     installer = look.network.installer
     release = look.release
     left = tuple(Place(version.partition("/")[0] if "/" in version else "", kind, namespace, name)
                  for version, kind, namespace, name in (release.objects if release is not None else ()))
     namespace = installer.namespace if installer is not None else NAMESPACE
-    chart = replace(_chart(case, release), namespace=namespace, release=release.name if release is not None else RELEASE)
-    return Choice(Branch(TAKE_OVER, values, chart, installer is not None and installer.ours, left, seen.kubernetes), warnings=_without_record(look))
+    chart = replace(_chart(look), namespace=namespace, release=release.name if release is not None else RELEASE)
+    ours = installer is not None and installer.ours
+    return Choice(Branch(TAKE_OVER, values, chart, ours, left, seen.kubernetes, seen.apis), warnings=_without_record(look))
 
 
-def _chart(case: CniCase, release: Release | None) -> Chart:
-    """The chart that is named, else the pinned one; one that is there keeps its version unless another is named."""
-    there = release.version if release is not None and release.chart == RELEASE else ""
-    named = case.wish.chart
-    if named is not None:
-        return replace(named, version=case.wish.version or named.version)
-    return Chart("cilium", REPOSITORY, case.wish.version or there or PINNED)
+def _chart(look: _Look) -> Chart:
+    """The chart that is named, else the pinned one; Cilium's own keeps the version that is there unless another is named."""
+    named, version = look.case.wish.chart, look.case.wish.version
+    if named is not None and (named.reference != RELEASE or not named.repository):
+        return replace(named, version=version or named.version)
+    return Chart(RELEASE, named.repository if named is not None else REPOSITORY, version or _version_there(look) or PINNED)
+
+
+def _version_there(look: _Look) -> str:
+    """The version of the chart that made what is there: of its release, unless this product wrote the agents after it or it is of another chart; then
+    as their image has it, where no value names another one."""
+    installer, release = look.network.installer if look.network is not None else None, look.release
+    of_release = release.version if release is not None and release.chart == RELEASE else ""
+    named = dig(look.values, "image", "tag") or dig(look.values, "image", "override")
+    of_image = version_in(installer.images) if installer is not None and not named else ""
+    return of_image or of_release if installer is not None and installer.ours else of_release or of_image
 
 
 def _no_proxy(look: _Look) -> tuple[Warn, ...]:
@@ -314,7 +340,3 @@ def _without_record(look: _Look) -> tuple[Warn, ...]:
         return ()
     return (Warn(look.case.target, "The Cilium that is there has no Helm release, so nothing tells its values: it is compared with the chart's own. Give those "
                  "it was made with as cilium_values.", "15/cni-no-release"),)
-
-
-def _order(version: str) -> tuple[int, ...]:
-    return tuple(int(part) if part.isdigit() else 0 for part in version.lstrip("v").split("-", 1)[0].split("+", 1)[0].split("."))

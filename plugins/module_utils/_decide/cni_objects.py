@@ -17,6 +17,7 @@ from .._model.records import Json, JsonMap, Record, dig, text_at
 from .cni_compare import content, is_secret, lay, normal
 from .cni_generated import Path, generated, marked, settled
 from .cni_values import for_render, leaves, without_owned
+from .cni_versions import order, version_in
 from .cni_words import RELEASE, TAKE_OVER, Branch, Change, ChangeObject, CniCase, CreateObject, NetworkPlan
 
 #: What runs pods that a change of its template restarts.
@@ -138,6 +139,16 @@ def _left_behind(laid: Laid) -> str:
             f"{found.namespace} shows it).") if lacking else ""
 
 
+def _older_agents(laid: Laid) -> str:
+    for one in laid.objects:
+        if one.place.kind == "DaemonSet" and isinstance(one.now, Present):
+            there, wanted = version_in(images_of(one.now.value)), version_in(images_of(one.wanted))
+            if there and wanted and order(wanted) < order(there):
+                return (f"{one.place} becomes older, from {there} to {wanted}: read what the Cilium project says of going back first. Without "
+                        "cilium_version and a chart of your own the version stays.")
+    return ""
+
+
 def _made_anew(laid: Laid) -> str:
     anew = [str(place) for place, changes, dummy in laid.changed if place.kind == "Secret" and any(change.secret for change in changes)]
     return f"Keys, certificates or passwords become other ones: {_listed(anew)}." if anew else ""
@@ -145,7 +156,8 @@ def _made_anew(laid: Laid) -> str:
 
 #: One row a warning; '' where it does not apply.
 OBJECT_WARNINGS: tuple[tuple[str, Callable[[Laid], str]], ...] = (
-    ("15/cni-restarts", _restarts), ("15/cni-left-over", _left_over), ("15/cni-left-behind", _left_behind), ("15/cni-keys-anew", _made_anew))
+    ("15/cni-restarts", _restarts), ("15/cni-left-over", _left_over), ("15/cni-left-behind", _left_behind), ("15/cni-keys-anew", _made_anew),
+    ("15/cni-older-agents", _older_agents))
 
 
 def decide_network(case: CniCase, branch: Branch, first: Sequence[dict[str, Json]], second: Sequence[dict[str, Json]], objects: Sequence[Live],
@@ -179,13 +191,25 @@ def _step(case: CniCase, one: Live, paths: Sequence[Path]) -> tuple[Step | None,
         return CreateObject(target, "it is not there", settings=settings, wanted=one.wanted), (one.place, (), False)
     if not isinstance(one.now, Present):
         return None, None
-    dummy, changes = lay(one.wanted, one.now.value)
+    changes = _lasting(one, lay(one.wanted, one.now.value)[1])
     if not changes:
         return None, None
     why = f"it differs: {_listed([change.path for change in changes], _PATHS)}"
     if one.place.kind in WORKLOADS and any(change.path.startswith("spec.template") for change in changes):
         why += "; its pods are restarted"
     return ChangeObject(target, why, settings=settings, running=content(one.now.value), wanted=one.wanted, changes=changes), (one.place, changes, True)
+
+
+def _lasting(one: Live, changes: tuple[Change, ...]) -> tuple[Change, ...]:
+    """Those that the API server would let be: what it, or a webhook, makes of the object again at once is no difference."""
+    undone = lay(one.wanted, one.tried.value)[1] if isinstance(one.tried, Present) else ()
+    return tuple(change for change in changes if change not in undone)
+
+
+def laid_over(step: ChangeObject, objects: Sequence[Live]) -> dict[str, Json] | None:
+    """What a step would write over the object as it was seen; None where it was not."""
+    now = next((one.now for one in objects if one.wanted == step.wanted), Absent())
+    return lay(step.wanted, now.value)[0] if isinstance(now, Present) else None
 
 
 def still(step: ChangeObject, live: JsonMap) -> dict[str, Json] | None:

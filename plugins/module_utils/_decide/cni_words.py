@@ -76,7 +76,7 @@ class CniCase:
 @dataclass(frozen=True)
 class Branch:
     """What is done: `TAKE_OVER` or `INSTALL`, the values that the record keeps, the chart, and whether the network that is there is of this
-    product already. `left`: objects of the Helm release; `kubernetes`: the version of the API server."""
+    product already. `left`: objects of the Helm release; `kubernetes` and `apis`: the version of the API server, and what it serves."""
 
     what: str
     values: Mapping[str, Json] = field(repr=False)
@@ -84,6 +84,7 @@ class Branch:
     ours: bool = False
     left: tuple[Place, ...] = ()
     kubernetes: str = ""
+    apis: tuple[str, ...] = field(default=(), repr=False)
 
 
 @dataclass(frozen=True)

@@ -57,7 +57,8 @@ class _Given:
     shown: tuple[str, str] | None = field(default=None, repr=False)
 
 
-def open_api(access: Access, *, connect: float = CONNECT_TIMEOUT, timeout: float = REQUEST_TIMEOUT, patience: float = PATIENCE) -> Api:
+def open_api(access: Access, *, connect: float = CONNECT_TIMEOUT, timeout: float = REQUEST_TIMEOUT, patience: float = PATIENCE,
+             silence: float | None = None) -> Api:
     """A client of the API server, with these seconds as `Api` has them. Nothing is sent yet. Raises TalosError `CredentialsInvalid`, `MissingLibrary`.
 
     Keys that stand in the kubeconfig, or that its login program gives, reach OpenSSL through memory: the official client alone would write them into
@@ -116,7 +117,8 @@ def open_api(access: Access, *, connect: float = CONNECT_TIMEOUT, timeout: float
                 return True
         return False
 
-    return Api(cast(Pool, pool), str(configuration.host), authorize, renew, connect=connect, timeout=timeout, patience=patience)
+    return Api(cast(Pool, pool), str(configuration.host), authorize, renew, connect=connect, timeout=timeout, patience=patience,
+               silence=silence)
 
 
 def context_for(text: str, cluster: str) -> str:

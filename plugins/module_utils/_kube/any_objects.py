@@ -6,11 +6,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 
 from .._model.container_network import Live, Place, place_of
 from .._model.errors import TalosError
-from .._model.observed import Absent, Present, Unknown
+from .._model.observed import Absent, Observed, Present, Unknown
 from .._model.records import Json, JsonMap, dig, list_at, text_at
 from .api import Api, ApiRefused, ApiSilent
 from .asking import failed
@@ -21,6 +21,8 @@ _DEFINE = "Install the definition of that kind first, or give values without it.
 _BY = {"fieldManager": FIELD_MANAGER}
 #: How often, and after how many seconds, a kind is looked for that was defined just before.
 _SERVED, _AGAIN = 60, 0.5
+#: What an API server answers that would answer otherwise later.
+_BUSY = (429, 503, 504)
 
 
 class Objects:
@@ -56,16 +58,31 @@ class Objects:
 
     def replace(self, wanted: JsonMap) -> None:
         """Put it over the one of its resourceVersion. Raises TalosError `RecordChanged` where that is another one by now."""
-        path = f"{self._collection(wanted)}/{text_at(wanted, 'metadata', 'name')}"
-        metadata = dig(wanted, "metadata")
-        kept = {key: value for key, value in metadata.items() if key != "managedFields"} if isinstance(metadata, dict) else {}
-        body: dict[str, Json] = {**{key: value for key, value in wanted.items() if key != "status"}, "metadata": kept}
+        path = self._path(wanted)
         try:
-            self._api.request("PUT", path, body, query=_BY)
+            self._put(path, wanted, _BY)
         except (ApiSilent, ApiRefused) as error:
             if isinstance(error, ApiRefused) and error.status in (404, 409):
                 raise _changed(place_of(wanted), "was changed by somebody else meanwhile") from None
             raise failed(self._api, f"PUT {path}", f"does not change {place_of(wanted)}", error) from None
+
+    def tried(self, wanted: JsonMap) -> Observed[JsonMap]:
+        """What `replace` would make of it, with nothing written; Absent where the API server, or a webhook, does not try. Raises TalosError."""
+        path = self._path(wanted)
+        try:
+            return Present(self._put(path, wanted, {**_BY, "dryRun": "All"}))
+        except (ApiSilent, ApiRefused) as error:
+            if isinstance(error, ApiRefused) and error.status not in _BUSY:
+                return Absent()
+            raise failed(self._api, f"PUT {path}", f"does not tell what it would make of {place_of(wanted)}", error) from None
+
+    def _path(self, wanted: JsonMap) -> str:
+        return f"{self._collection(wanted)}/{text_at(wanted, 'metadata', 'name')}"
+
+    def _put(self, path: str, wanted: JsonMap, query: Mapping[str, str]) -> JsonMap:
+        metadata = dig(wanted, "metadata")
+        kept = {key: value for key, value in metadata.items() if key != "managedFields"} if isinstance(metadata, dict) else {}
+        return self._api.request("PUT", path, {**{key: value for key, value in wanted.items() if key != "status"}, "metadata": kept}, query=query)
 
     def _live(self, wanted: dict[str, Json], defined: Set[tuple[str, str]]) -> Live:
         found = self._kind(wanted)
@@ -73,7 +90,7 @@ class Objects:
             place = place_of(wanted)
             return Live(wanted, Absent() if (place.group, place.kind) in defined else Unknown("ChartInvalid", "the cluster does not know its kind.", _DEFINE))
         placed = self._placed(wanted, found[1])
-        path = f"{self._collection(placed)}/{text_at(placed, 'metadata', 'name')}"
+        path = self._path(placed)
         try:
             now = self._api.get(path)
         except (ApiSilent, ApiRefused) as error:

@@ -88,11 +88,12 @@ class Pool(Protocol):
 class Api:
     """One API server. `authorize` gives the headers of a request anew each time, since tokens run out; `renew` is asked for another credential where the API
     server does not take this one, and says whether it is worth trying. `connect`, `timeout` and `patience` are seconds: for a connection, for an answer to
-    go on, and for which is tried again what certainly did nothing."""
+    go on, and for which is tried again what certainly did nothing; `silence` is the latter where nobody answers at all, as `patience` when it is None."""
 
     def __init__(self, pool: Pool, host: str, authorize: Callable[[], Mapping[str, str]], renew: Callable[[], bool] = lambda: False, *,
                  connect: float = CONNECT_TIMEOUT, timeout: float = REQUEST_TIMEOUT, patience: float = PATIENCE,
-                 monotonic: Callable[[], float] = time.monotonic, pause: Callable[[float], None] = time.sleep) -> None:
+                 silence: float | None = None, monotonic: Callable[[], float] = time.monotonic,
+                 pause: Callable[[float], None] = time.sleep) -> None:
         self.host = host.rstrip("/")
         self._pool = pool
         self._authorize = authorize
@@ -100,6 +101,7 @@ class Api:
         self._connect = connect
         self._timeout = timeout
         self._patience = patience
+        self._silence = patience if silence is None else silence
         self._monotonic = monotonic
         self.pause = pause
 
@@ -117,14 +119,14 @@ class Api:
             raise
 
     def request(self, method: str, path: str, body: JsonMap | None = None, *, query: Mapping[str, str] | None = None,
-                content_type: str = "application/json") -> JsonMap:
+                content_type: str = "application/json", accept: str = "application/json") -> JsonMap:
         """One request and its answer. What certainly did nothing is tried again for a while. Raises ApiRefused, ApiSilent."""
-        until = self._monotonic() + self._patience
+        begun = self._monotonic()
         wait = 0.2
         renewed = False
         while True:
             try:
-                return self._once(method, path, body, query, content_type)
+                return self._once(method, path, body, query, content_type, accept)
             except ApiRefused as refused:
                 if refused.status == 401 and not renewed and self._renew():
                     renewed = True
@@ -132,10 +134,10 @@ class Api:
                 if refused.status != 429 and (method != "GET" or refused.status < 500):
                     raise
                 wait = max(wait, refused.retry_after)
-                if self._monotonic() + wait > until:
+                if self._monotonic() + wait > begun + self._patience:
                     raise
             except ApiSilent as silent:
-                if silent.final or silent.sent and method != "GET" or self._monotonic() + wait > until:
+                if silent.final or silent.sent and method != "GET" or self._monotonic() + wait > begun + self._silence:
                     raise
             self.pause(wait)
             wait = min(wait * 2, _LONGEST_PAUSE)
@@ -166,9 +168,9 @@ class Api:
         except (urllib3.exceptions.HTTPError, OSError, ValueError, RecursionError) as error:
             raise ApiSilent(_said(error), True) from None
 
-    def _once(self, method: str, path: str, body: JsonMap | None, query: Mapping[str, str] | None, content_type: str) -> JsonMap:
+    def _once(self, method: str, path: str, body: JsonMap | None, query: Mapping[str, str] | None, content_type: str, accept: str) -> JsonMap:
         url = f"{self.host}{path}{'?' + urlencode(query) if query else ''}"
-        headers = {"Accept": "application/json", "User-Agent": "ichor.talos", **self._authorize()}
+        headers = {"Accept": accept, "User-Agent": "ichor.talos", **self._authorize()}
         content = None
         if body is not None:
             content = json.dumps(body, allow_nan=False).encode()

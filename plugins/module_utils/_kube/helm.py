@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import shutil
+from collections.abc import Sequence
 
 from .._model.container_network import Chart
 from .._model.errors import TalosError
@@ -35,24 +36,26 @@ def program() -> str:
     return found
 
 
-def arguments(chart: Chart, kubernetes: str) -> list[str]:
+def arguments(chart: Chart, kubernetes: str, apis: Sequence[str] = ()) -> list[str]:
     """How helm is called. No value stands here: everybody on the machine can read the arguments of a process."""
     command = ["template", "--namespace", chart.namespace, "--include-crds", "--no-hooks", "--skip-tests", "--values", "-"]
     command += ["--repo", chart.repository] if chart.repository else []
     command += ["--version", chart.version] if chart.version else []
     command += ["--kube-version", kubernetes] if kubernetes else []
+    command += [f"--api-versions={one}" for one in apis]
     # Behind the dashes nothing is an option, whatever a cluster says that its release is called.
     return [*command, "--", chart.release, chart.reference]
 
 
-async def render(chart: Chart, values: JsonMap, kubernetes: str, timeout: float = RENDER_TIMEOUT) -> tuple[dict[str, Json], ...]:
-    """The objects of a chart, in the order in which Helm makes them. Raises TalosError `HelmMissing`, `ChartInvalid`, `TimedOut`.
+async def render(chart: Chart, values: JsonMap, kubernetes: str, apis: Sequence[str] = (), timeout: float = RENDER_TIMEOUT) -> tuple[dict[str, Json], ...]:
+    """The objects of a chart for an API server of that version which serves those `apis`, in the order in which Helm makes them. Raises TalosError
+    `HelmMissing`, `ChartInvalid`, `TimedOut`.
 
     A run that is told to stop ends helm with it, and whatever helm started.
     """
     path = program()
     try:
-        ended = await call((path, *arguments(chart, kubernetes)), json.dumps(dict(values)).encode(), timeout, LARGEST)
+        ended = await call((path, *arguments(chart, kubernetes, apis)), json.dumps(dict(values)).encode(), timeout, LARGEST)
     except asyncio.TimeoutError:
         raise TalosError("TimedOut", f"helm did not render {chart} within {timeout:g} s.", "Look at whether its repository answers, or give the chart as a "
                          "folder or an archive.") from None

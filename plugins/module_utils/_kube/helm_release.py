@@ -35,6 +35,15 @@ def read_release(api: Api, namespace: str, name: str) -> Observed[Release]:
     return Absent()
 
 
+def release_elsewhere(api: Api, namespace: str, name: str) -> str:
+    """The namespace that has the record of a release into `namespace`, as Flux keeps one beside its HelmRelease; '' where none has. Raises TalosError."""
+    for kept in listed(api, "/api/v1/secrets", "its Helm releases", {"labelSelector": f"owner=helm,name={name}"}):
+        found = release_of(kept)
+        if isinstance(found, Present) and found.value.namespace == namespace:
+            return text_at(kept, "metadata", "namespace")
+    return ""
+
+
 def release_of(kept: JsonMap, encoded: bool = True) -> Observed[Release]:
     """What a Secret or a ConfigMap of Helm says; Unknown, in words, where it is not understood. `encoded`: once more, as the API has what is in Secrets."""
     told = f"the {'Secret' if encoded else 'ConfigMap'} {text_at(kept, 'metadata', 'name')}"

@@ -6,12 +6,15 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator
+
 from .._model.container_network import Installer, NetworkSeen, Release, images_of
 from .._model.observed import Absent, Observed, Present
 from .._model.records import Json, JsonMap, dig, list_at, text_at
 from .api import Api, ApiRefused, ApiSilent
 from .asking import failed, listed
-from .helm_release import read_release
+from .helm_release import read_release, release_elsewhere
 from .objects import FIELD_MANAGER
 
 #: Where the runtime looks for the configuration of a network.
@@ -21,6 +24,10 @@ _IMAGES = ("/cilium/cilium", "flannel", "calico/node", "weave-kube", "kube-route
 _BESIDE = ("multus", "whereabouts", "sriov", "istio", "linkerd")
 #: What a kubelet says whose runtime has no network.
 _WITHOUT = ("NetworkReady=false", "NetworkPluginNotReady", "cni plugin")
+#: How the API server tells all of its kinds at once (Kubernetes 1.30 and later); an older one tells its groups.
+_KINDS = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
+#: What a version of a group, and a kind in it, is made of.
+_API = re.compile(r"[A-Za-z0-9./-]+\Z")
 _RELEASE = ("meta.helm.sh/release-namespace", "meta.helm.sh/release-name")
 
 
@@ -31,11 +38,14 @@ def look(api: Api) -> NetworkSeen:
     cilium = next((one for one in installers if text_at(one.labels, "k8s-app") == "cilium" or "/cilium/cilium" in " ".join(one.images)), None)
     release: Observed[Release] = Absent()
     ipam: Observed[str] = Absent()
+    elsewhere = ""
     if cilium is not None:
         namespace, name = cilium.release if all(cilium.release) else (cilium.namespace, "cilium")
         release = read_release(api, namespace, name)
+        if all(cilium.release) and isinstance(release, Absent):
+            elsewhere = release_elsewhere(api, namespace, name)
         ipam = _ipam(api, cilium.namespace)
-    return NetworkSeen(installers, release, ipam, *_nodes(api), any(_is_proxy(item) for item in sets), _version(api))
+    return NetworkSeen(installers, release, ipam, *_nodes(api), any(_is_proxy(item) for item in sets), _version(api), _apis(api), elsewhere)
 
 
 def _installs(item: JsonMap) -> bool:
@@ -87,3 +97,26 @@ def _version(api: Api) -> str:
         return text_at(api.request("GET", "/version"), "gitVersion")
     except (ApiSilent, ApiRefused) as error:
         raise failed(api, "GET /version", "does not tell its version", error) from None
+
+
+def _apis(api: Api) -> tuple[str, ...]:
+    """What the API server serves, as Helm's charts ask for it: `group/version` and `group/version/Kind`."""
+    found: set[str] = set()
+    for path in ("/api", "/apis"):
+        try:
+            found.update(_served(api.request("GET", path, accept=_KINDS)))
+        except (ApiSilent, ApiRefused) as error:
+            raise failed(api, f"GET {path}", "does not tell its kinds", error) from None
+    return tuple(sorted(one for one in found if _API.match(one)))
+
+
+def _served(answer: JsonMap) -> Iterator[str]:
+    yield from (version for version in list_at(answer, "versions") if isinstance(version, str))
+    for group in list_at(answer, "groups"):
+        yield from (text_at(version, "groupVersion") for version in list_at(group, "versions"))
+    for group in list_at(answer, "items"):
+        name = text_at(group, "metadata", "name")
+        for version in list_at(group, "versions"):
+            served = f"{name}/{text_at(version, 'version')}" if name else text_at(version, "version")
+            yield served
+            yield from (f"{served}/{text_at(resource, 'responseKind', 'kind')}" for resource in list_at(version, "resources"))

@@ -69,9 +69,10 @@ class Installer:
 @dataclass(frozen=True)
 class NetworkSeen:
     """What was read of a cluster's network. `installers`: every DaemonSet that has the nodes' folder of network configurations, or is known by
-    its image. `release`: of the Cilium that is there. `ipam`: how the Cilium that is there numbers its pods, by its ConfigMap.
+    its image. `release`: of the Cilium that is there; `elsewhere`: the namespace that has its record, where the release's own
+    has not. `ipam`: how the Cilium that is there numbers its pods, by its ConfigMap.
     Names of Nodes: `waiting` say that they have no network, `ready` are Ready, `silent` say neither. `proxy`: kube-proxy runs.
-    `kubernetes`: the version of the API server, such as v1.35.2.
+    `kubernetes`: the version of the API server, such as v1.35.2; `apis`: what it serves, such as apps/v1 and apps/v1/DaemonSet.
     """
 
     installers: tuple[Installer, ...] = ()
@@ -82,6 +83,8 @@ class NetworkSeen:
     silent: tuple[str, ...] = ()
     proxy: bool = False
     kubernetes: str = ""
+    apis: tuple[str, ...] = field(default=(), repr=False)
+    elsewhere: str = ""
 
 
 @dataclass(frozen=True)
@@ -111,10 +114,11 @@ def place_of(found: JsonMap) -> Place:
 
 @dataclass(frozen=True)
 class Live:
-    """An object of a render, with its namespace, and the same as it is in the cluster."""
+    """An object of a render, with its namespace, and the same as it is in the cluster. `tried`: as it would be after it was changed, where that was asked."""
 
     wanted: dict[str, Json] = field(repr=False)
     now: Observed[JsonMap] = field(default=Absent(), repr=False)
+    tried: Observed[JsonMap] = field(default=Absent(), repr=False)
 
     @property
     def place(self) -> Place:

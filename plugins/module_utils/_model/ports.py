@@ -322,11 +322,15 @@ class Networks(Protocol):
     def look(self, access: KubeAccess) -> NetworkSeen:
         """What there is of a network. Raises where the API server does not tell: unknown is never absent."""
 
-    async def render(self, chart: Chart, values: JsonMap, kubernetes: str) -> tuple[dict[str, Json], ...]:
-        """The objects of a chart with these values, in the order in which they are to be made. Raises `HelmMissing`, `ChartInvalid`, `TimedOut`."""
+    async def render(self, chart: Chart, values: JsonMap, kubernetes: str, apis: Sequence[str] = ()) -> tuple[dict[str, Json], ...]:
+        """The objects of a chart with these values, for an API server of that version which serves those `apis`, in the order in which
+        they are to be made. Raises `HelmMissing`, `ChartInvalid`, `TimedOut`."""
 
     def live(self, access: KubeAccess, wanted: Sequence[dict[str, Json]]) -> tuple[Live, ...]:
         """Each of these objects as it is in the cluster."""
+
+    def tried(self, access: KubeAccess, wanted: JsonMap) -> Observed[JsonMap]:
+        """What `replace` would make of the object, with nothing written; Absent where that is not tried."""
 
     def create(self, access: KubeAccess, wanted: JsonMap) -> None:
         """WRITE. Make an object that is not there; `RecordChanged` when it is."""

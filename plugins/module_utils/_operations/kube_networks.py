@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from .._kube import helm
 from .._model.container_network import Chart, KubeAccess, Live, NetworkSeen
 from .._model.errors import CheckModeWrite
+from .._model.observed import Observed
 from .._model.records import Json, JsonMap
 
 if TYPE_CHECKING:  # the client takes a third of a second to import: only a run that has to ask pays it
@@ -20,6 +21,8 @@ if TYPE_CHECKING:  # the client takes a third of a second to import: only a run 
 
 #: Seconds for a connection and for an answer.
 _CONNECT, _ANSWER = 5.0, 10.0
+#: Seconds for which an API server that answers is waited for where it is busy; whoever wants to wait for a silent one does so.
+_BUSY = 15.0
 
 
 class KubeNetworks:
@@ -35,11 +38,14 @@ class KubeNetworks:
 
         return look(self._api(access))
 
-    async def render(self, chart: Chart, values: JsonMap, kubernetes: str) -> tuple[dict[str, Json], ...]:
-        return await helm.render(chart, values, kubernetes)
+    async def render(self, chart: Chart, values: JsonMap, kubernetes: str, apis: Sequence[str] = ()) -> tuple[dict[str, Json], ...]:
+        return await helm.render(chart, values, kubernetes, apis)
 
     def live(self, access: KubeAccess, wanted: Sequence[dict[str, Json]]) -> tuple[Live, ...]:
         return self._of(access).live(wanted)
+
+    def tried(self, access: KubeAccess, wanted: JsonMap) -> Observed[JsonMap]:
+        return self._of(access).tried(wanted)
 
     def create(self, access: KubeAccess, wanted: JsonMap) -> None:
         self._writes()
@@ -69,5 +75,6 @@ class KubeNetworks:
         from .._kube.access import Access, open_api
 
         if access.cluster not in self._apis:
-            self._apis[access.cluster] = open_api(Access(content=access.kubeconfig), connect=_CONNECT, timeout=_ANSWER, patience=0.0)
+            self._apis[access.cluster] = open_api(Access(content=access.kubeconfig), connect=_CONNECT, timeout=_ANSWER, patience=_BUSY,
+                                                  silence=0.0)
         return self._apis[access.cluster]

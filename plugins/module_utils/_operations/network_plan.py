@@ -10,16 +10,16 @@ from contextlib import AsyncExitStack
 from dataclasses import replace
 
 from .._decide.cni import choose
-from .._decide.cni_objects import decide_network, shown, still
+from .._decide.cni_objects import decide_network, laid_over, shown, still
 from .._decide.cni_values import for_render
 from .._decide.cni_words import Branch, Choice, ChangeObject, CniCase, CreateObject, NetworkPlan
-from .._model.container_network import KubeAccess, NetworkSeen, place_of
+from .._model.container_network import KubeAccess, NetworkSeen, Place, place_of
 from .._model.errors import TalosError
-from .._model.observed import Observed, Present, Unknown
+from .._model.observed import Absent, Observed, Present, Unknown
 from .._model.outcome import Difference
 from .._model.plan import Plan, Step
 from .._model.ports import Networks, Ports, Progress
-from .._model.records import Json
+from .._model.records import Json, JsonMap
 from .._model.timing import Timing
 from .in_thread import in_thread
 from .lease import Held, held
@@ -51,13 +51,23 @@ async def plan_network(networks: Networks, access: KubeAccess | None, case: CniC
     first, second = await render_twice(networks, branch)
     objects = await in_thread(lambda: networks.live(known, first))
     found = decide_network(seen, branch, first, second, objects)
+    tried = await in_thread(lambda: _tried(networks, known, found))
+    if tried:
+        found = decide_network(seen, branch, first, second, tuple(replace(one, tried=tried.get(one.place, Absent())) for one in objects))
     return choice, replace(found, plan=replace(found.plan, warnings=(*choice.warnings, *found.plan.warnings)))
+
+
+def _tried(networks: Networks, access: KubeAccess, found: NetworkPlan) -> dict[Place, Observed[JsonMap]]:
+    """Each object that would be changed as the API server would have it then: it, or a webhook, may put its own back."""
+    changed = [(place_of(step.wanted), laid_over(step, found.live)) for step in found.plan.steps if isinstance(step, ChangeObject)]
+    return {place: networks.tried(access, laid) for place, laid in changed if laid is not None}
 
 
 async def render_twice(networks: Networks, branch: Branch) -> tuple[tuple[dict[str, Json], ...], tuple[dict[str, Json], ...]]:
     """Two renders of the branch's chart, which tell what is made anew each time. Raises TalosError where helm does not render."""
     values = for_render(branch.values)
-    return (await networks.render(branch.chart, values, branch.kubernetes), await networks.render(branch.chart, values, branch.kubernetes))
+    return (await networks.render(branch.chart, values, branch.kubernetes, branch.apis),
+            await networks.render(branch.chart, values, branch.kubernetes, branch.apis))
 
 
 class Writer:

@@ -48,6 +48,15 @@ def cilium(found: Observed[Release] = Absent(), ipam: Observed[str] = Present("k
     return replace(NetworkSeen((installer,), found, ipam, (), ("cp-1",), (), True, "v1.35.2"), **more)
 
 
+def agents(version: str, ours: bool = False) -> Installer:
+    return replace(CILIUM, images=("example.org/x:1", f"registry.example.org/cilium/cilium:v{version}"), ours=ours)
+
+
+def away(namespace: str) -> NetworkSeen:
+    """Of a Helm release whose record is in another namespace, or in none."""
+    return cilium(installers=(RELEASED,), elsewhere=namespace)
+
+
 NOTHING = NetworkSeen(waiting=("cp-1",), proxy=True, kubernetes="v1.35.2")
 
 
@@ -68,7 +77,8 @@ def _done(name: str, case: Callable[[], CniCase], what: str, values: Mapping[str
     return Row(f"15/cni-{name}", case, what=what, values=values, chart=chart, warns=tuple(f"15/cni-{rule}" for rule in warns), says=says)
 
 
-OWN = {"ipam": {"mode": "kubernetes"}, "cgroup": {"autoMount": {"enabled": False}, "hostRoot": "/sys/fs/cgroup"}}
+TAGGED: dict[str, Any] = {"image": {"tag": "v1.20.7"}}
+OWN: dict[str, Any] = {"ipam": {"mode": "kubernetes"}, "cgroup": {"autoMount": {"enabled": False}, "hostRoot": "/sys/fs/cgroup"}}
 
 CASES: tuple[Row, ...] = (
     # taken over
@@ -78,9 +88,22 @@ CASES: tuple[Row, ...] = (
           {"ipam": {"operator": {"a": 1}}}, "cilium 1.18.0"),
     _done("release-without-values", lambda: managed(cilium(release({}))), "take over", {}, "cilium 1.18.0"),
     _done("release-without-values-and-some-brought", lambda: managed(cilium(release({})), values=HUBBLE), "take over", HUBBLE, "cilium 1.18.0"),
-    _done("no-release-and-values-brought", lambda: managed(cilium(), values=HUBBLE), "take over", HUBBLE, "cilium 1.19.2"),
-    _done("no-release-and-no-values", lambda: managed(cilium()), "take over", {}, "cilium 1.19.2", "no-release", says=("cilium_values",)),
-    _done("ours-goes-on", lambda: managed(cilium(installers=(replace(CILIUM, ours=True),))), "take over", {}, "cilium 1.19.2"),
+    _done("no-release-and-values-brought", lambda: managed(cilium(), values=HUBBLE), "take over", HUBBLE, "cilium 1.18.0"),
+    _done("no-release-and-no-values", lambda: managed(cilium()), "take over", {}, "cilium 1.18.0", "no-release", says=("cilium_values",)),
+    _done("ours-goes-on", lambda: managed(cilium(installers=(replace(CILIUM, ours=True),))), "take over", {}, "cilium 1.18.0"),
+    _done("ours-that-is-newer-stays", lambda: managed(cilium(installers=(agents("1.19.4@sha256:0a", ours=True),))), "take over", {}, "cilium 1.19.4"),
+    _done("ours-that-is-newer-than-its-release-stays", lambda: managed(cilium(release(), installers=(agents("1.20.0-rc.1", ours=True),)), recorded="managed",
+                                                                       kept=HUBBLE), "take over", HUBBLE, "cilium 1.20.0-rc.1"),
+    _done("ours-becomes-older-when-it-is-told", lambda: managed(cilium(installers=(agents("1.19.4", ours=True),)), version="1.19.3"), "take over", {},
+          "cilium 1.19.3"),
+    _done("image-of-another-version-than-the-release", lambda: managed(cilium(release(), installers=(agents("1.18.7"),))), "take over", HUBBLE,
+          "cilium 1.18.0"),
+    _done("image-that-the-values-name", lambda: managed(cilium(installers=(agents("1.20.7", ours=True),)), recorded="managed", kept=TAGGED), "take over",
+          TAGGED, "cilium 1.19.2"),
+    _done("image-of-one-s-own", lambda: managed(cilium(installers=(agents("1.20.7-mine", ours=True),))), "take over", {}, "cilium 1.19.2"),
+    _done("repository-named", lambda: managed(cilium(release()), chart=Chart("cilium", "https://charts.example.org")), "take over", HUBBLE, "cilium 1.18.0"),
+    _done("repository-named-and-nothing-there", lambda: managed(NOTHING, chart=Chart("cilium", "https://charts.example.org")), "install", {},
+          "cilium 1.19.2"),
     _done("version-named", lambda: managed(cilium(release()), version="1.19.0"), "take over", HUBBLE, "cilium 1.19.0"),
     _done("chart-named", lambda: managed(cilium(release()), chart=Chart("oci://example.org/charts/cilium")), "take over", HUBBLE,
           "oci://example.org/charts/cilium"),
@@ -89,10 +112,12 @@ CASES: tuple[Row, ...] = (
     _done("other-chart-that-is-named", lambda: managed(cilium(release(chart="my-cilium", version="7.0.0")), chart=Chart("charts/my-cilium")), "take over",
           HUBBLE, "charts/my-cilium"),
     _done("other-chart-and-recorded", lambda: managed(cilium(release(chart="my-cilium", version="7.0.0")), recorded="managed", kept={}), "take over", {},
-          "cilium 1.19.2"),
+          "cilium 1.18.0"),
     _done("recorded-is-compared", lambda: managed(cilium(release()), recorded="managed", kept={"a": 1}), "take over", {"a": 1}, "cilium 1.18.0"),
     _done("recorded-and-the-same-brought", lambda: managed(cilium(), recorded="managed", kept=HUBBLE, values=dict(HUBBLE)), "take over", HUBBLE,
-          "cilium 1.19.2"),
+          "cilium 1.18.0"),
+    _done("release-elsewhere-and-values-brought", lambda: managed(away("flux-system"), values=HUBBLE), "take over", HUBBLE, "cilium 1.18.0"),
+    _done("release-elsewhere-and-recorded", lambda: managed(away("flux-system"), recorded="managed", kept={}), "take over", {}, "cilium 1.18.0"),
     # installed
     _done("nothing-there", lambda: managed(NOTHING), "install", {}, "cilium 1.19.2"),
     _done("nothing-there-and-values", lambda: managed(NOTHING, values=HUBBLE), "install", HUBBLE, "cilium 1.19.2"),
@@ -146,6 +171,10 @@ CASES: tuple[Row, ...] = (
     _refused("flannel-comes-back-beside-cilium", lambda: replace(managed(cilium(release())), flannel=("192.0.2.11",)), "comes-back", "NetworkForeign"),
     _refused("release-unread", lambda: managed(replace(cilium(), release=Unknown("ReleaseUnsettled", "it is not understood"))), "release-unread",
              "ReleaseUnsettled", "it is not understood"),
+    _refused("release-elsewhere", lambda: managed(away("flux-system")), "release-elsewhere", "ReleaseUnsettled", "Helm release kube-system/cilium",
+             "its record is in namespace flux-system", "helm get values cilium -n flux-system", "cilium_values"),
+    _refused("release-nowhere", lambda: managed(away("")), "release-elsewhere", "ReleaseUnsettled", "no record of it is in namespace kube-system",
+             "HELM_DRIVER=sql"),
     _refused("release-under-way", lambda: managed(cilium(release(status="pending-upgrade"))), "release-unsettled", "ReleaseUnsettled", "pending-upgrade"),
     _refused("release-failed", lambda: managed(cilium(release(status="failed"))), "release-unsettled", "ReleaseUnsettled", "failed", "Revision 3"),
     _refused("other-chart-of-the-release", lambda: managed(cilium(release(chart="my-cilium", version="7.0.0"))), "other-chart", "NetworkDiffers", "my-cilium",

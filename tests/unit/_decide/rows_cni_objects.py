@@ -65,6 +65,7 @@ class World:
     left: tuple[Place, ...] = ()
     kept: Any = None
     released: Any = None
+    tried: tuple[Observed[Any], ...] = ()
 
     @property
     def case(self) -> CniCase:
@@ -78,7 +79,8 @@ class World:
 
     @property
     def objects(self) -> tuple[Live, ...]:
-        return tuple(Live(wanted, now) for wanted, now in zip(self.first, self.now))
+        tried = self.tried or (Absent(),) * len(self.first)
+        return tuple(map(Live, self.first, self.now, tried))
 
 
 @dataclass(frozen=True)
@@ -100,8 +102,10 @@ SAME = (Present(live(config())), Present(live(agent())))
 OTHER = (Present(live(config(debug="true"))), Present(live(agent("cilium:v1.17.0"))))
 TRACKED = Present(live(config(debug="true"), labels={"argocd.argoproj.io/instance": "cilium"},
                        annotations={"argocd.argoproj.io/tracking-id": "cilium:/ConfigMap"}))
+HOOKED = Present(live(config(hook="1")))
 MARK = {"argocd.argoproj.io/tracking-id": "x"}
 MARKED = {**config(), "metadata": {**config()["metadata"], "annotations": MARK}}
+STABLE = "quay.io/cilium/cilium:v1.19.2"
 RESTARTS = ("15/cni-restarts",)
 
 
@@ -153,5 +157,15 @@ OBJECT_CASES: tuple[ObjectRow, ...] = (
          warns=RESTARTS, says=("renders ipam: nothing",)),
     _row("installed-with-another-ipam", lambda: _world((Absent(), Absent()), (config(ipam="multi-pool"), agent()), what="install"), f"CreateObject {CONFIG}",
          f"CreateObject {AGENT}", rule="render-ipam", says=("multi-pool",)),
+    _row("put-back-by-a-webhook", lambda: _world((HOOKED, SAME[1]), tried=(HOOKED, Absent()))),
+    _row("put-back-beside-a-change", lambda: _world((Present(live(config(hook="1", mine="1"))), SAME[1]), tried=(HOOKED, Absent())), f"ChangeObject {CONFIG}",
+         rule="diff", warns=RESTARTS, says=("(data.mine)",)),
+    _row("put-back-otherwise", lambda: _world((HOOKED, SAME[1]), tried=(Present(live(config(hook="2"))), Absent())), f"ChangeObject {CONFIG}", rule="diff",
+         warns=RESTARTS, says=("(data.hook)",)),
+    _row("agents-become-older", lambda: _world((SAME[0], Present(live(agent("quay.io/cilium/cilium:v1.19.4@sha256:0a")))), (config(), agent(STABLE)),
+                                               accept=True),
+         f"ChangeObject {AGENT}", warns=(*RESTARTS, "15/cni-older-agents"), says=("from 1.19.4 to 1.19.2",)),
+    _row("agents-become-newer", lambda: _world((SAME[0], Present(live(agent("quay.io/cilium/cilium:v1.9.9")))), (config(), agent(STABLE)), accept=True),
+         f"ChangeObject {AGENT}", warns=RESTARTS),
     _row("other-names-each-time", lambda: _world((Absent(),), (config(),), second=({**config(), "metadata": {"name": "x-2"}},)), rule="names-of-chance"),
 )

@@ -26,7 +26,7 @@ LOCAL = Chart(str(CHART))
 
 def failed(chart: Chart, values: dict[str, object], timeout: float = 60.0) -> TalosError:
     with pytest.raises(TalosError) as caught:
-        asyncio.run(helm.render(chart, values, "v1.36.3", timeout))  # type: ignore[arg-type]
+        asyncio.run(helm.render(chart, values, "v1.36.3", (), timeout))  # type: ignore[arg-type]
     return caught.value
 
 

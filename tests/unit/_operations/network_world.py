@@ -86,11 +86,12 @@ class Kubernetes:
         return len(self.server.audit.read_text().splitlines())
 
     def written(self, since: int) -> list[str]:
-        """What the product wrote since, as `verb resource/name`."""
+        """What the product wrote since, as `verb resource/name`; what it had only tried is no write."""
         found = []
         for line in self.server.audit.read_text().splitlines()[since:]:
             entry = json.loads(line)
-            if entry["user"]["username"] == "ichor.talos" and entry["verb"] in ("create", "update", "patch", "delete"):
+            if entry["user"]["username"] == "ichor.talos" and entry["verb"] in ("create", "update", "patch", "delete") \
+                    and "dryRun=All" not in entry["requestURI"]:
                 found.append(f"{entry['verb']} {entry['objectRef']['resource']}/{entry['objectRef'].get('name', '')}")
         return found
 

@@ -245,6 +245,22 @@ def test_a_release_that_is_broken_or_of_another_chart_is_refused(cluster: Kubern
     assert cluster.written(mark) == []
 
 
+def test_a_release_that_is_kept_elsewhere_is_refused_by_name_until_its_values_are_brought(cluster: Kubernetes, tmp_path: Path) -> None:
+    install(cluster.server.kubeconfig, for_render({"debug": True}))
+    kept = cluster.read(f"{SYSTEM}/secrets/sh.helm.release.v1.cilium.v1")
+    if cluster.api.get("/api/v1/namespaces/flux-system") is None:
+        cluster.api.request("POST", "/api/v1/namespaces", {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "flux-system"}})
+    cluster.api.request("POST", "/api/v1/namespaces/flux-system/secrets", {
+        **kept, "metadata": {"name": kept["metadata"]["name"], "labels": kept["metadata"]["labels"]}})
+    cluster._delete(f"{SYSTEM}/secrets/sh.helm.release.v1.cilium.v1")
+    plan, dummy = adopt(cluster, tmp_path, accept=True)
+    assert [one.rule for one in plan.refusals] == ["15/cni-release-elsewhere"] and plan.steps == ()
+    assert "its record is in namespace flux-system" in plan.refusals[0].message and "helm get values cilium -n flux-system" in plan.refusals[0].hint
+    assert adopt(cluster, tmp_path, values={"debug": True})[0].refusals == ()
+    cluster._delete("/api/v1/namespaces/flux-system/secrets/sh.helm.release.v1.cilium.v1")
+    assert "no record of it is in namespace kube-system" in adopt(cluster, tmp_path, accept=True)[0].refusals[0].message
+
+
 def test_a_network_that_is_missing_comes_before_the_records(cluster: Kubernetes, tmp_path: Path) -> None:
     cluster.node("cp-1")
     plan, recorded = adopt(cluster, tmp_path, values={"debug": True})

@@ -43,7 +43,7 @@ class Rendered(KubeNetworks):
 
     objects: Sequence[dict[str, Json]] = ()
 
-    async def render(self, chart: Chart, values: JsonMap, kubernetes: str) -> tuple[dict[str, Json], ...]:
+    async def render(self, chart: Chart, values: JsonMap, kubernetes: str, apis: Sequence[str] = ()) -> tuple[dict[str, Json], ...]:
         return tuple(self.objects)
 
 
@@ -72,6 +72,7 @@ def server() -> Iterator[tuple[Kubernetes, Proxy]]:
 def cluster(server: tuple[Kubernetes, Proxy], monkeypatch: pytest.MonkeyPatch) -> Kubernetes:
     found, proxy = server
     proxy.fault = lambda method, path: False
+    monkeypatch.setattr(kube_networks, "_BUSY", 0.0)
     monkeypatch.setattr(cni, "access_from", lambda *dummy: KubeAccess("prod", proxy.kubeconfig()))
     found.clear()
     return found
@@ -127,6 +128,23 @@ def test_whatever_is_read_and_however_it_fails_nothing_is_written(cluster: Kuber
         assert came_to(tmp_path, cluster) == "TimedOut"
     over.set()
     assert {method for method, dummy in proxy.seen} == {"GET"}
+
+
+def test_an_api_server_that_is_busy_for_a_moment_is_waited_for(cluster: Kubernetes, proxy: Proxy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    changed_by_hand(cluster)
+    busy: list[Fault] = [(503, "ServiceUnavailable", {}), (429, "TooManyRequests", {"Retry-After": "0"})]
+    left = {(method, part): list(busy) for method, part in (("GET", "/daemonsets"), ("GET", "/version"), ("GET", "/apis/apps/v1"), ("GET", CONFIG))}
+    left["PUT", CONFIG] = busy[1:]
+
+    def failing(method: str, path: str) -> Fault:
+        faults = next((faults for (one, part), faults in left.items() if one == method and part in path and faults), None)
+        return faults.pop() if faults else False
+
+    proxy.fault = failing
+    monkeypatch.setattr(kube_networks, "_BUSY", 600.0)
+    assert came_to(tmp_path, cluster) == "" and not any(left.values()) and "mine" not in cluster.read(CONFIG)["data"]
+    proxy.fault = lambda method, path: False
+    assert came_to(tmp_path, cluster) == ""
 
 
 def test_a_write_that_fails_is_told_and_the_next_run_goes_on(cluster: Kubernetes, proxy: Proxy, tmp_path: Path) -> None:
