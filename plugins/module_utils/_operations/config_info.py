@@ -32,7 +32,7 @@ from .._model.timing import Timing
 from .config_shown import change_lines, difference_lines, masked_config, shown_differences
 from .life_reads import unknown
 from .probing import each
-from .record_reads import MachineView, address_of, credentials_for, need_store
+from .record_reads import MachineView, address_of, credentials_for, need_store, no_cluster
 from .rendering import Renderer
 from .select import chosen
 
@@ -95,8 +95,7 @@ async def _machines(request: Request, ports: Ports) -> list[_Looked]:
     named = bool(request.machines or request.select)
     names = chosen(listing.records, request.machines, request.select, request.cluster)
     if request.cluster and not names and request.cluster not in clusters:
-        raise TalosError("RecordNotFound", f"There is no cluster {request.cluster} in {store.description}.",
-                         "Check the name; talos_cluster_info lists the clusters.")
+        raise no_cluster(store, request.cluster)
     records = [_record(listing, name, store) for name in names]
     views = [MachineView(record, clusters.get(cluster_of(record)), ()) for record in records if named or is_approved(record)]
     renderer = Renderer(store)
