@@ -79,6 +79,7 @@ EXAMPLES = r"""
   ichor.talos.talos_config_info:
     config_file: worker.yaml
     talos_version: v1.12.6
+    fail_on: [blocked]
 """
 
 RETURN = r"""
@@ -89,7 +90,7 @@ configs:
   elements: dict
   contains:
     name:
-      description: Name of the machine; empty for a configuration without one.
+      description: Name of the machine; that of the file for a configuration without one.
       type: str
     cluster:
       description: Name of its cluster.

@@ -128,7 +128,7 @@ def _decoded(text: str) -> str:
 def secret_leaves(text: str) -> set[str]:
     """The secret values of a YAML text; where it does not parse, what its lines show."""
     try:
-        return {leaf for document in _documents(text) for leaf in _leaves(document, False)}
+        return {leaf for document in _documents(text) for leaf in _leaves(document, False, set())}
     except (ImportError, ValueError, RecursionError):
         return set(_leaves_of_lines(text))
 
@@ -143,18 +143,23 @@ def _documents(text: str) -> Iterator[object]:
         raise ValueError("no YAML") from error
 
 
-def _leaves(node: object, secret: bool) -> Iterator[str]:
+def _leaves(node: object, secret: bool, seen: set[tuple[int, bool]]) -> Iterator[str]:
+    """`seen`: what was looked at already, since aliases may stand for one node a billion times, or inside itself."""
+    if isinstance(node, (Mapping, list, tuple)):
+        if (id(node), secret) in seen:
+            return
+        seen.add((id(node), secret))
     if isinstance(node, Mapping):
         secret_kind = node.get("kind") in ("Secret", "ExtensionServiceConfig")
         for key, value in node.items():
             name = str(key)
             here = secret or bool(_SECRET_TREE.match(name)) or (secret_kind and name == "data")
-            yield from _leaves(value, here or (not isinstance(value, Mapping) and _is_secret_key(name)))
+            yield from _leaves(value, here or (not isinstance(value, Mapping) and _is_secret_key(name)), seen)
             if name == "contents" and isinstance(value, str) and re.search(r"^kind:\s*Secret\s*$", value, re.MULTILINE):
                 yield from secret_leaves(value)
     elif isinstance(node, (list, tuple)):
         for item in node:
-            yield from _leaves(item, secret)
+            yield from _leaves(item, secret, seen)
     elif isinstance(node, str):
         yield from _of_scalar(node, secret)
 

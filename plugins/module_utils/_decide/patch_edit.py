@@ -13,16 +13,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
-from .._machineconfig.bring import plain, read_expanded
+from .._machineconfig.bring import read_expanded
 from .._machineconfig.contract import contract_of
+from .._machineconfig.documents import Document
 from .._machineconfig.json_patch import refuse_json_patch
 from .._machineconfig.patch import Patch, load_patch, patch_of_documents
 from .._machineconfig.plain_nodes import node_of
-from .._machineconfig.problem import ConfigProblem
+from .._machineconfig.problem import WRONG_TYPE, ConfigProblem
 from .._machineconfig.render import PatchRecord
+from .._machineconfig.scalars import resolve
 from .._machineconfig.secret_paths import secret_leaves
-from .._machineconfig.yaml_read import decode
+from .._machineconfig.yaml_read import MAPPING, SCALAR, Node, decode
 from .._model.approval import approval_state, tracked_by
 from .._model.plan import Plan, Refusal, Step, Target, Warn
 from .._model.records import ALLOW_DELETE, CONFIG_PATCH, Json, Record, list_at, text_at
@@ -38,7 +41,42 @@ def documents_of(text: bytes, source: str) -> tuple[Json, ...]:
         refuse_json_patch(nodes)
     except ConfigProblem as error:
         raise error.at(source=source) from None
-    return tuple(plain(node) for node in nodes if not node.is_null())
+    return tuple(_recorded(node) for node in nodes if not node.is_null())
+
+
+def _recorded(node: Node) -> Any:
+    """The node as plain data for a record. `1.10` stays a text, since the number of a record is 1.1 and Talos would be told that."""
+    if node.kind == SCALAR:
+        value = resolve(node)
+        return str(node.value) if isinstance(value, float) and repr(value) != node.value else value
+    if node.kind == MAPPING:
+        return {key.value: _recorded(value) for key, value in node.value}
+    return [_recorded(value) for value in node.value]
+
+
+def refuse_unlike(file: Patch, record: Patch) -> None:
+    """Raises ConfigProblem where the record of a patch file would say something else than the file, as with `0777` for a text."""
+    pairs = zip((step for step in file.steps if isinstance(step, Document)), (step for step in record.steps if isinstance(step, Document)))
+    for one, other in pairs:
+        path = _unlike(one.output(), other.output())
+        if path is not None:
+            raise ConfigProblem(WRONG_TYPE, "a record cannot hold this value as it is written", hint="Put it in quotes, or write a plain decimal number.",
+                                path=".".join(path), document=one.id, source=file.source, line=one.line)
+
+
+def _unlike(one: object, other: object) -> tuple[str, ...] | None:
+    """The path of the first difference; None without one."""
+    if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
+        inner = [(str(key), value, other[key]) for key, value in one.items()]
+    elif isinstance(one, list) and isinstance(other, list) and len(one) == len(other):
+        inner = [(str(index), value, other[index]) for index, value in enumerate(one)]
+    else:
+        return None if one == other and isinstance(one, bool) == isinstance(other, bool) else ()
+    for step, mine, its in inner:
+        below = _unlike(mine, its)
+        if below is not None:
+            return (step, *below)
+    return None
 
 
 def wanted_spec(edit: PatchEdit, before: Record | None) -> dict[str, Json]:
@@ -82,7 +120,9 @@ class _Case:
             if not version:
                 return None
             if self.edit.text is not None:
-                return load_patch(self.edit.text, contract_of(version), source=self.edit.source)
+                file = load_patch(self.edit.text, contract_of(version), source=self.edit.source)
+                refuse_unlike(file, patch_of_documents(list_at(self.spec, "documents"), contract_of(version), source=self.edit.source))
+                return file
             return patch_of_documents(list_at(self.spec, "documents"), contract_of(version), source=f"patch {self.edit.name}")
         except ConfigProblem as error:
             return error
@@ -178,7 +218,7 @@ def _why(case: _Case) -> str:
     if not changed:
         return "a person wants it; no approved machine's configuration changes"
     rebooting = [effect.machine for effect in case.seen.effects if effect.effect is not None and effect.effect.needs_reboot]
-    return f"a person wants it; it changes the configuration of {_listed(changed)}, " + (f"{_listed(rebooting)} would reboot" if rebooting else "no reboot")
+    return f"a person wants it; it changes the configuration of {_listed(changed)}" + (f"; {_listed(rebooting)} would reboot" if rebooting else ", no reboot")
 
 
 def _warnings(case: _Case) -> Iterable[Warn]:

@@ -11,8 +11,8 @@ from typing import Any
 from . import problem
 from .problem import ConfigProblem
 from .scalars import resolve
+from .shown import shown_document
 from .yaml_read import MAPPING, SCALAR, SEQUENCE, Node
-from .yaml_write import write
 
 _ELSE = "Write it as a strategic merge patch: the documents with only what changes, and '$patch: delete' for what goes."
 
@@ -21,7 +21,7 @@ def refuse_json_patch(nodes: Sequence[Node]) -> None:
     """Raises ConfigProblem (JSONPatchRefused) when the text is a list of operations; the hint has the same as a merge patch.
 
     The form is offered for plain `add` and `replace` below the legacy document; values are quoted back only as far as they
-    are the person's own words in the patch.
+    are the person's own words in the patch, and no secret is.
     """
     if len(nodes) != 1 or nodes[0].kind != SEQUENCE or not nodes[0].value:
         return
@@ -30,7 +30,7 @@ def refuse_json_patch(nodes: Sequence[Node]) -> None:
         return
     merged: dict[str, Any] = {}
     plain = all(_add(merged, operation) for operation in operations)
-    hint = f"The strategic merge patch that says the same:\n{write(merged)}" if plain and merged else _ELSE
+    hint = f"The strategic merge patch that says the same:\n{shown_document('', merged)}" if plain and merged else _ELSE
     raise ConfigProblem(
         problem.JSON_PATCH, "JSON patches (RFC 6902) are not supported for a machine configuration of several documents", hint=hint, line=operations[0].line,
     )

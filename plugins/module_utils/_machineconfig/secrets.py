@@ -18,8 +18,8 @@ from . import problem
 from .documents import Config
 from .problem import ConfigProblem
 from .scalars import resolve
-from .templates import refuse_in_nodes
-from .yaml_read import MAPPING, Node, read
+from .templates import refuse_in_broken_text, refuse_in_nodes
+from .yaml_read import MAPPING, Node, decode, read
 from .yaml_write import write
 
 
@@ -94,7 +94,7 @@ def read_bundle(data: bytes | str, *, source: str = "") -> Bundle:
     Raises ConfigProblem: InvalidYAML, UnexpandedTemplate (what SOPS encrypted, too), or SecretsInvalid when it is no bundle at all or a PEM is no base64.
     """
     try:
-        nodes = read(data)
+        nodes = _read(decode(data))
         refuse_in_nodes(nodes)
         certs = nodes[0].get("certs") if len(nodes) == 1 else None
         if certs is None or certs.kind != MAPPING:
@@ -107,11 +107,23 @@ def read_bundle(data: bytes | str, *, source: str = "") -> Bundle:
         raise error.at(source=source) from None
 
 
+def _read(text: str) -> list[Node]:
+    try:
+        return read(text)
+    except ConfigProblem:
+        refuse_in_broken_text(text)
+        raise
+
+
 def _bundle(root: Node) -> Bundle:
-    def text(*path: str) -> str:
+    def at(*path: str) -> Node | None:
         node: Node | None = root
         for step in path:
             node = node.get(step) if node is not None else None
+        return node
+
+    def text(*path: str) -> str:
+        node = at(*path)
         if node is None or node.is_null():
             return ""
         if node.kind == MAPPING or not isinstance(node.value, str):
@@ -124,7 +136,9 @@ def _bundle(root: Node) -> Bundle:
         try:
             return base64.b64decode("".join(value.split()), validate=True).decode("utf-8")
         except (binascii.Error, ValueError):
-            raise ConfigProblem(problem.SECRETS_INVALID, "base64 of a PEM text is expected here", path=".".join(path)) from None
+            node = at(*path)
+            raise ConfigProblem(problem.SECRETS_INVALID, "base64 of a PEM text is expected here", path=".".join(path),
+                                line=node.line if node is not None else 0) from None
 
     def pair(name: str) -> Pair:
         return Pair(pem("certs", name, "crt"), pem("certs", name, "key"))

@@ -43,6 +43,11 @@ def redact(text: bytes | str) -> str:
     return _masked(documents)
 
 
+def shown_document(kind: str, data: dict[str, Any]) -> str:
+    """One document as plain data (kind "" is the legacy document), as the same text."""
+    return _masked([(kind or LEGACY, data)])
+
+
 def _word(node: Any) -> str:
     return node.value if node is not None and isinstance(node.value, str) else ""
 

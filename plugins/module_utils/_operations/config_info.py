@@ -15,12 +15,14 @@ from dataclasses import dataclass, field
 from .._decide.approved import has_converged, is_approved
 from .._decide.config_state import ConfigState, judge
 from .._decide.same_machine import difference as other_identity
+from .._machineconfig.bring import read_expanded
 from .._machineconfig.contract import contract_in, schema_for
 from .._machineconfig.documents import Config, load
 from .._machineconfig.problem import ConfigProblem
 from .._machineconfig.render import Rendered
 from .._machineconfig.schema import VERSIONS
 from .._machineconfig.validate import validate
+from .._machineconfig.yaml_read import decode
 from .._model.approval import was_sent
 from .._model.errors import TalosError
 from .._model.machine import cluster_of, identity_of
@@ -75,7 +77,8 @@ class _Looked:
 async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     """There is no plan, so the gate has nothing to show."""
     if request.config is not None and not (request.machines or request.select or request.cluster):
-        looked = [_one(request, "", MachineRow(request.source), _brought(request, request.talos_version), Absent(), "")]
+        looked = [_one(request, "", MachineRow(request.source), _brought(request, request.talos_version), Absent(), "It is valid.")]
+        _tell(ports, looked[0])
     else:
         looked = await _machines(request, ports)
     held = tuple(entry.row.name for entry in looked if entry.row.reason and entry.row.reason not in ("Converged", "Drifted") and not entry.unreachable)
@@ -96,6 +99,8 @@ async def _machines(request: Request, ports: Ports) -> list[_Looked]:
     names = chosen(listing.records, request.machines, request.select, request.cluster)
     if request.cluster and not names and request.cluster not in clusters:
         raise no_cluster(store, request.cluster)
+    if not named and not any(is_approved(record) for record in listing.records if record.name in names):
+        ports.progress(f"Cluster {request.cluster} has no approved machine.")
     records = [_record(listing, name, store) for name in names]
     views = [MachineView(record, clusters.get(cluster_of(record)), ()) for record in records if named or is_approved(record)]
     renderer = Renderer(store)
@@ -105,10 +110,15 @@ async def _machines(request: Request, ports: Ports) -> list[_Looked]:
 async def _told(request: Request, ports: Ports, renderer: Renderer, view: MachineView) -> _Looked:
     """One machine, with a line for the person, and one for each path that differs."""
     looked = await _look(request, ports, renderer, view)
-    ports.progress(f"{looked.row.name}: {looked.row.message}")
+    _tell(ports, looked)
+    return looked
+
+
+def _tell(ports: Ports, looked: _Looked) -> None:
+    message, name = looked.row.message, looked.row.name
+    ports.progress(message if message.startswith(name) else f"{name}: {message}")
     for line in difference_lines(looked.shown)[:_LINES]:
         ports.progress(f"  {line}")
-    return looked
 
 
 def _record(listing: Listing, name: str, store: Store) -> Record:
@@ -165,10 +175,12 @@ async def _running(request: Request, ports: Ports, view: MachineView) -> tuple[O
 def _brought(request: Request, version: str) -> Observed[Rendered]:
     """A configuration that a person brings, checked like a render."""
     try:
-        config = load(request.config or b"", schema_for(version) if version else VERSIONS[-1], source=request.source)
+        read_expanded(decode(request.config or b""))
+        config = load(request.config or b"", schema_for(version) if version else VERSIONS[-1])
         verdict = validate(config, "metal")
-        verdict.refuse(source=request.source)
+        verdict.refuse()
     except ConfigProblem as error:
+        error.at(source=request.source)
         return Unknown(error.reason, error.message, error.hint)
     text = (request.config or b"").decode("utf-8", "replace")
     return Present(Rendered(config, text, hashlib.sha256(request.config or b"").hexdigest(), "", contract_in(config), verdict.warnings, False), request.source)

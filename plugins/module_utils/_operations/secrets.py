@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from .._decide.bundle import decide_bundle
 from .._decide.bundle_words import BundleSeen, BundleWish, ExportBundle, GenerateBundle, ImportBundle
 from .._machineconfig.authorities import check_bundle, load_certificate, make_bundle
+from .._machineconfig.bring import read_expanded
 from .._machineconfig.compatibility import talos_tag
 from .._machineconfig.contract import contract_of, schema_for
 from .._machineconfig.documents import load
@@ -23,6 +24,7 @@ from .._machineconfig.placeholder import placeholder_bundle
 from .._machineconfig.problem import ConfigProblem
 from .._machineconfig.schema import VERSIONS
 from .._machineconfig.secrets import Bundle, bundle_of_config, read_bundle
+from .._machineconfig.yaml_read import decode
 from .._model.errors import TalosError
 from .._model.observed import Absent, Observed, Present, Unknown
 from .._model.outcome import Outcome, refused_by
@@ -123,10 +125,12 @@ def _imported(request: Request) -> Observed[Bundle]:
         if request.bundle is not None:
             return Present(read_bundle(request.bundle, source=request.source), request.source)
         if request.config is not None:
+            read_expanded(decode(request.config))
             # the newest schema has every kind of the older ones, and the keys stand where they stood
             config = load(request.config, schema_for(request.talos_version) if request.talos_version else VERSIONS[-1], source=request.source)
             return Present(bundle_of_config(config), request.source)
     except ConfigProblem as error:
+        error.at(source=request.source)
         return Unknown(error.reason, error.message, error.hint)
     return Absent()
 

@@ -114,3 +114,15 @@ def test_short_words_are_left_alone() -> None:
     redactor.add_document("token: a\nsecret: none\n")
     assert redactor.text("a none") == "a none"
     assert redactor.secrets == frozenset()
+
+
+BOMB = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n" + "".join(f"a{number}: &a{number} [{','.join([f'*a{number - 1}'] * 9)}]\n" for number in range(1, 12))
+
+
+@pytest.mark.parametrize("text", [
+    pytest.param(f"{BOMB}token: hidden-below-a-bomb\nauth: [*a11]\n", id="alias bomb"),
+    pytest.param("machine: &m\n  other: *m\n  token: hidden-below-a-bomb\n", id="alias of itself"),
+    pytest.param("plain: &p {a: hidden-below-a-bomb}\nauth: *p\n", id="plain first, secret by an alias"),
+])
+def test_aliases_are_looked_at_once(text: str) -> None:
+    assert "hidden-below-a-bomb" in secret_leaves(text)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from ansible_collections.ichor.talos.plugins.module_utils._decide.patch_edit import documents_of
+from ansible_collections.ichor.talos.plugins.module_utils._decide.patch_edit import documents_of, refuse_unlike
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig import bring, documents, patch, plain_nodes, secrets, shown
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.contract import refuse_too_new
 from ansible_collections.ichor.talos.plugins.module_utils._machineconfig.problem import ConfigProblem
@@ -89,8 +89,9 @@ def test_placeholders_left_unexpanded(reader: str, value: str) -> None:
 @pytest.mark.parametrize("reader", ["configuration", "patch", "bundle"])
 def test_an_unquoted_placeholder_and_an_encrypted_file(reader: str) -> None:
     assert refusal(READERS[reader], b"sops:\n  mac: x\n").reason == "TemplateUnexpanded"
+    unquoted = refusal(READERS[reader], b"certs: {}\nmachine:\n  a: {{ value }}\n")
+    assert (unquoted.reason, unquoted.line) == ("TemplateUnexpanded", 3)
     if reader != "bundle":  # a vaulted bundle is opened by whoever reads the file
-        assert refusal(READERS[reader], b"machine:\n  sysctls:\n    a: {{ value }}\n").line == 3
         assert refusal(READERS[reader], b"$ANSIBLE_VAULT;1.1;AES256\n6162\n").reason == "TemplateUnexpanded"
 
 
@@ -133,6 +134,26 @@ def test_a_wrong_type(text: str, line: int, path: str) -> None:
         error = refusal(READERS[reader], text.encode())
         is_one_sentence(error)
         assert (error.line, error.path) == (line, path), error.message
+
+
+@pytest.mark.parametrize(("text", "held"), [
+    ("machine: {sysctls: {a: 1.10, b: 1e3, c: 12, d: yes, e: 1:30}}\n", {"a": "1.10", "b": "1e3", "c": 12, "d": "yes", "e": "1:30"}),
+    ("machine: {kubelet: {extraConfig: {a: 0.5, b: 0777, c: [on]}}}\n", None), ("machine: {files: [{path: /x, permissions: 0644}]}\n", None),
+    ("machine: {files: [{path: /x, permissions: 0o644}], kubelet: {image: 1.30}}\n", None),
+])
+def test_the_record_of_a_patch_file_says_what_the_file_says(text: str, held: Any) -> None:
+    found = documents_of(text.encode(), SOURCE)
+    refuse_unlike(patch.load_patch(text, "1.13", source=SOURCE), patch.patch_of_documents(found, "1.13"))
+    assert held is None or found[0]["machine"]["sysctls"] == held  # type: ignore[call-overload,index]
+
+
+@pytest.mark.parametrize("text", ["machine: {sysctls: {a: 0777}}\n", "machine: {sysctls: {a: 1_000}}\n",
+                                  "machine: {kubelet: {extraConfig: {a: 1.10}}}\n"])
+def test_what_the_record_of_a_patch_file_cannot_say_is_refused(text: str) -> None:
+    with pytest.raises(ConfigProblem, match="as it is written") as caught:
+        refuse_unlike(patch.load_patch(text, "1.13", source=SOURCE), patch.patch_of_documents(documents_of(text.encode(), SOURCE), "1.13"))
+    is_one_sentence(caught.value)
+    assert caught.value.path.endswith(".a") and (caught.value.source, caught.value.line) == (SOURCE, 1)
 
 
 def test_nesting_in_a_record() -> None:

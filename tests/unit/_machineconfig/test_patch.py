@@ -111,6 +111,16 @@ def test_json_patches_are_refused_with_the_merge_that_says_the_same(text: str, h
     assert caught.value.cause == JSON_PATCH and hint in caught.value.hint and caught.value.source == "p.yaml"
 
 
+@pytest.mark.parametrize(("path", "value"), [
+    ("/machine/token", "hunter2secret"), ("/machine/ca/key", "aHVudGVyMnNlY3JldA=="), ("/machine/registries/config/r.lan/auth/password", "pw"),
+    ("/cluster/inlineManifests/-", '{"name": "s", "contents": "kind: Secret\\nstringData:\\n  password: hunter2secret\\n"}'),
+])
+def test_no_secret_is_quoted_in_that_merge(path: str, value: str) -> None:
+    with pytest.raises(ConfigProblem) as caught:
+        patch.load_patch(f"- op: add\n  path: {path}\n  value: {value}\n", "1.13")
+    assert "hunter2secret" not in caught.value.text and value not in caught.value.text and "sha256:" in caught.value.text
+
+
 @pytest.mark.parametrize(("config", "text", "cause", "path"), [
     ("machine: {nodeLabels: {a: b}}", "machine: {nodeLabels: {c: {$patch: delete}}}", PATCH_FAILED, "machine.nodeLabels.c"),
     ("machine: {}", "machine: {network: {hostname: {$patch: delete}}}", PATCH_FAILED, "machine.network.hostname"),

@@ -143,11 +143,22 @@ def test_pending_machines_are_named_or_left_out(world: World) -> None:
             look(world, **wrong)
 
 
-def test_a_configuration_that_is_brought_is_validated_without_any_machine() -> None:
-    world_less = Request(config=b"version: v1alpha1\nmachine:\n  type: worker\n  tokn: a\n", source="x.yaml", talos_version="v1.12.6")
-    ports: Any = None
-    outcome = asyncio.run(run(world_less, ports, OpenGate()))
-    assert outcome.reason == "ConfigInvalid" and "x.yaml, line 4" in outcome.message and "tokn" in outcome.message
+@pytest.mark.parametrize(("text", "reason", "told"), [
+    ("machine:\n  type: worker\n  tokn: a\n", "ConfigInvalid", "x.yaml, line 3, v1alpha1, machine.tokn: "),
+    ("machine:\n  type: worker\n  token: ${TOKEN}\n", "TemplateUnexpanded", "x.yaml, line 3, machine.token: "),
+    ("machine:\n  type: worker\n  token: {{ token }}\n", "TemplateUnexpanded", "x.yaml, line 3: "),
+    ("apiVersion: v1alpha1\nkind: HostnameConfig\nauto: stable\n", "", "x.yaml: It is valid."),
+])
+def test_a_configuration_that_is_brought_is_validated_without_any_machine(world: World, text: str, reason: str, told: str) -> None:
+    outcome = look(world, cluster="", config=text.encode(), source="x.yaml", talos_version="v1.12.6")
+    assert (outcome.reason, outcome.blocked) == (reason, ("x.yaml",) if reason else ())
+    assert [line.startswith(told) for line in world.lines] == [True], world.lines
+
+
+def test_a_cluster_without_approved_machines_is_told(tmp_path: Path) -> None:
+    world = World(tmp_path)
+    world.machine("pending", 5, joined=False, approvalState="pending")
+    assert look(world).machines == () and world.lines == ["Cluster prod has no approved machine."]
 
 
 def test_the_configuration_is_shown_without_its_secrets(world: World) -> None:

@@ -78,6 +78,12 @@ def test_a_worker_has_no_keys(world: World) -> None:
     assert refused.refused and refused.reason == "BundleInvalid" and not place(world).exists()
 
 
+def test_a_token_that_nobody_filled_in_becomes_no_key(world: World) -> None:
+    refused = put(world, name="prod", config=b"machine:\n  type: controlplane\n  token: ${TOKEN}\n", source="cp.yaml")
+    assert [refusal.reason for refusal in refused.plan.refusals] == ["TemplateUnexpanded"]
+    assert "cp.yaml, line 3, machine.token" in refused.plan.refusals[0].message
+
+
 def test_half_a_bundle_is_refused_by_field(world: World) -> None:
     data = yaml.safe_load(TEXT)
     data["certs"]["etcd"]["key"] = data["certs"]["os"]["key"]
