@@ -9,6 +9,8 @@ By module processes and with the lab's own etcd; with real members it is in test
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import json
 import os
 import re
@@ -21,7 +23,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.crash.boundaries import AFTER, INSIDE, Boundary, read_trace
+from tests.crash.boundaries import AFTER, CALL, INSIDE, Boundary, read_trace
 from tests.lab.control import Lab
 from tests.lives.running_cluster import LONGEST, QUICK, writes
 from tests.nursery.client import Ended, Nursery
@@ -250,6 +252,44 @@ def test_stopped_by_a_signal_in_the_middle_and_run_again(place: Place) -> None:
         place.waits(victims, host)
 
 
+def test_killed_while_the_node_goes_down_or_is_down_and_run_again(place: Place, tmp_path: Path) -> None:
+    """One that goes down is waited for. Where nobody answers the next run says so, sends nothing, and is for later."""
+    gone, kill = place.foreign("gone", 1, 2), {"kind": CALL, "what": f"machine.MachineService/{RESET}", "side": AFTER, "occurrence": 1}
+
+    def leases() -> list[str]:
+        """What the killed run held; the next one takes it when it has looked."""
+        with contextlib.suppress(FileNotFoundError):
+            return [path.read_text(encoding="utf-8") for path in sorted((place.store / ".state" / "leases").glob("*.json"))]
+        return []
+
+    for host, phase in (("gone-w-1", "wipe"), ("gone-w-2", "")):
+        mark, given = place.lab.mark(), place.given(gone, host, timing={**TIMING, "connect": 2.0})
+        if phase:
+            place.lab.hold(node=host, phase=phase)
+        killed = place.nursery.run("talos_reclaim", hook="tests.crash.boundaries:install",
+                                   told={"trace": str(tmp_path / "trace"), "store": str(place.store), "kill": kill}, **given)
+        assert killed.killed, f"{killed.output} {killed.errors}"
+        if phase:
+            before = leases()
+            place.nursery.start("talos_reclaim", **given)
+            wait_for(lambda before=before: leases() != before, "its look")  # type: ignore[misc]
+            place.lab.hold(node=host, phase=phase, held=False)
+            done = place.nursery.finish().result
+        else:
+            place.lab.wait(node=host, stage="maintenance", seconds=60)
+            place.lab.power(node=host, state="off")
+            for check in (True, False):
+                silent = place.reclaim(gone, host, check=check, fails=True, timing={**TIMING, "connect": 2.0})
+                assert silent["reason"] == "NodeUnreachable" and "run this again then" in silent["msg"] and silent["plan"] == [], silent
+            assert gone.uuid(host) not in place.records().values()
+            place.lab.power(node=host, state="on")
+            place.lab.wait(node=host, stage="maintenance", seconds=60)
+            done = place.reclaim(gone, host)
+        assert not done.get("failed") and [step["action"] for step in done["plan"]] == ["RegisterMachine"], done
+        assert writes(place.lab, mark, accepted=False) == {RESET: 1}
+        place.waits(gone, host)
+
+
 def test_two_runs_at_once_reset_a_machine_once(place: Place) -> None:
     both = place.foreign("both", 1, 1)
     mark = place.lab.mark()
@@ -303,6 +343,47 @@ def test_two_racing_controllers_carry_an_order_out_once(place: Place) -> None:
     (place.store / "reclaims" / "race.yaml").unlink()
 
 
+#: What a person who has only read the page makes of an order: the edit, and what the file is told for, or the reason that holds it.
+MISTYPED = {
+    "a-day": ({"notAfter": "2099-01-01"}, "has to be a time such as"), "no-end": ({"notAfter": None}, "notAfter is missing"),
+    "misspelled": ({"uuid": "x"}, "uuid"), "a-name": ({"talosconfigRef": "clumsy"}, "talosconfigRef"), "no-uuid": ({"confirmUUID": "yes"}, "confirmUUID"),
+    "over": ({"notAfter": "2020-01-01T00:00:00Z"}, "StatusMissing"), "nobody": ({"talosconfigRef": {"name": "nobody"}}, "SecretsUnavailable"),
+    "keyless": ({"talosconfigRef": None}, "UnknownAuthority"), "another": ({"confirmUUID": "f00000ff-51c8-4f0e-8d39-3cecef0000ff"}, "IdentityMismatch"),
+}
+
+
+def test_a_mistyped_order_is_told_and_sends_nothing(place: Place) -> None:
+    """And the right one, under another name, is carried out: with the UUID in capitals, and the time without quotes."""
+    clumsy, host, mark = place.foreign("clumsy", 1, 1), "clumsy-w-1", place.lab.mark()
+    for name, (edit, dummy) in MISTYPED.items():
+        path = place.order(clumsy, host, name)
+        order = yaml.safe_load(path.read_text(encoding="utf-8"))
+        order["spec"] = {key: value for key, value in {**order["spec"], **edit}.items() if value is not None}
+        path.write_text(yaml.safe_dump(order), encoding="utf-8")
+    try:
+        place.controller(place.nursery)
+        result = place.nursery.finish().result
+        told = {one["name"]: one["message"] for one in result["broken"]} | {
+            path.stem: path.read_text(encoding="utf-8") for path in (place.store / ".state" / "reclaims").glob("*.json") if path.stem in MISTYPED}
+        assert {name: text for name, (dummy, text) in MISTYPED.items() if text not in told.get(name, "")} == {}, told
+        assert writes(place.lab, mark, accepted=False) == {} and not any(place.outcome(name) for name in MISTYPED)
+    finally:
+        for name in MISTYPED:
+            (place.store / "reclaims" / f"{name}.yaml").unlink()
+    for name in ("another", "right"):
+        path = place.order(clumsy, host, name)
+        text = path.read_text(encoding="utf-8").replace(clumsy.uuid(host), clumsy.uuid(host).upper())
+        path.write_text(text.replace("'2099-01-01T00:00:00Z'", "2099-01-01T00:00:00Z"), encoding="utf-8")
+        place.controller(place.nursery)
+        ended = place.nursery.finish()
+        assert place.outcome("right").startswith("Pending as ") == (name == "right"), f"{ended.output} {ended.errors}"
+    assert "under another name" in (place.store / ".state" / "reclaims" / "another.json").read_text(encoding="utf-8")
+    assert writes(place.lab, mark, accepted=False) == {RESET: 1}
+    for name in ("another", "right"):
+        (place.store / "reclaims" / f"{name}.yaml").unlink()
+    place.waits(clumsy, host)
+
+
 def test_ten_machines_of_three_clusters(place: Place) -> None:
     clusters = [place.foreign(name, 3, 2) for name in ("ten-a", "ten-b", "ten-c")]
     chosen = [(clusters[0], ("cp-1", "cp-2", "w-1", "w-2")), (clusters[1], ("cp-1", "w-1", "w-2")), (clusters[2], ("cp-2", "w-1", "w-2"))]
@@ -316,6 +397,15 @@ def test_ten_machines_of_three_clusters(place: Place) -> None:
     mark = place.lab.mark()
     planned = place.nursery.run("talos_reclaim", check=True, **given).result
     assert not planned.get("failed") and len(planned["plan"]) == 20 and writes(place.lab, mark) == {}, planned.get("msg")
+    hosts = {f"{foreign.address(f'{foreign.name}-{host}')}:50000": f"{foreign.name}-{host}" for foreign, chosen_hosts in chosen for host in chosen_hosts}
+    resets = [step for step in planned["plan"] if step["action"] == "ReclaimMachine"]
+    # Cluster by cluster, in each the workers first, and each waits for the one before it.
+    order = [(name, "".join(host[len("ten-a-")] for host in some)) for name, some in itertools.groupby(
+        (hosts[step["target"]] for step in resets), key=lambda host: host[:len("ten-a")])]
+    assert sorted(order) == [("ten-a", "wwcc"), ("ten-b", "wwc"), ("ten-c", "wwc")]
+    for before, step in zip(resets, resets[1:]):
+        same = hosts[before["target"]][:len("ten-a")] == hosts[step["target"]][:len("ten-a")]
+        assert (f"{before['target']} in maintenance mode: of one cluster one machine at a time" in str(step["waits_for"])) == same, step
     ended = place.nursery.run("talos_reclaim", **given)
     assert not ended.result.get("failed"), f"{ended.output} {ended.errors}"
     assert ended.result["plan_id"] == planned["plan_id"] and writes(place.lab, mark) == {RESET: 10} and len(ended.result["registered"]) == 10

@@ -158,8 +158,10 @@ class World:
         self.store.reread(MACHINE, name)
 
     def broken(self) -> tuple[Broken, ...]:
-        """Records that cannot be read; whose they are is not known, so they are told in every run."""
-        return tuple(entry for kind in (CLUSTER, MACHINE, CONFIG_PATCH) for entry in self.store.list(kind).broken)
+        """Records that cannot be read; whose they are is not known, so they are told in every run, and those of backups and orders wherever they are
+        looked after."""
+        beside = (BACKUP, RECLAIM) if self.whole else ()
+        return tuple(entry for kind in (CLUSTER, MACHINE, CONFIG_PATCH, *beside) for entry in self.store.list(kind).broken)
 
     def concerns(self, broken: Broken) -> bool:
         """Whether a machine whose record cannot be read may be one of those that are acted on."""

@@ -13,14 +13,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from .._model.addresses import canonical_host
+from .._model.dialling import endpoint_host
 from .._model.machine import cluster_of, pin_of
 from .._model.observed import Present
 from .._model.plan import Plan, Refusal, Step, Wait, Warn
 from .._model.records import Record
+from .hostnames import host_of
 from .reclaim_gates import CONFIGURED_GATES, FORCED, NODE_GATES, ReclaimGate, refusal_of
 from .reclaim_inspection import (
-    after_leaving, cluster_words, etcd_problem, goes, inspection, is_plane, lease_of, lives, own_cluster, own_member, records_of, stays, twice, unchecked,
-    uuid_of, voters, whose,
+    after_leaving, cluster_words, etcd_problem, goes, inspection, is_plane, lease_of, lives, own_cluster, own_member, owner_of, records_of, stays, twice,
+    unchecked, uuid_of, voters, whose,
 )
 from .reclaim_words import Reclaiming, ReclaimMachine, RegisterMachine
 from .stale_member import told
@@ -61,6 +64,12 @@ def _forced(seen: Reclaiming) -> bool:
     return seen.wish.force_ungraceful and is_plane(seen) and bool(etcd_problem(seen))
 
 
+def _is_endpoint(seen: Reclaiming) -> bool:
+    """Whether the Kubernetes API of its cluster is reached at this very machine. An endpoint that is a name is not resolved."""
+    host = endpoint_host({"endpoint": owner_of(seen).endpoint})
+    return bool(host) and host in {canonical_host(host_of(text)) for text in (seen.target.address, seen.wish.address)}
+
+
 def _sentence(clause: str) -> str:
     return clause[:1].upper() + clause[1:]
 
@@ -96,6 +105,9 @@ WARNINGS: tuple[WarningRow, ...] = (
                lambda seen: "force_ungraceful changes nothing: " + ("its etcd answers, so it leaves gracefully." if is_plane(seen) else "it is a worker.")),
     WarningRow("16/one-left", lambda seen: is_plane(seen) and not etcd_problem(seen) and voters(seen) == 2 and not _learner(seen),
                lambda seen: f"One control plane of {cluster_words(seen)} is left afterwards, and that one is not reclaimed while its etcd answers."),
+    WarningRow("16/endpoint-goes", _is_endpoint,
+               lambda seen: f"This machine's own address is the endpoint {owner_of(seen).endpoint} of {cluster_words(seen)}: nothing reaches that API "
+                            "there any more, neither its other nodes nor a kubeconfig. Where the cluster is to live on, move its endpoint first."),
     WarningRow("16/not-drained", lambda seen: True,
                lambda seen: f"The node is not drained: what {cluster_words(seen)} runs on it ends, and nobody looks for data that pods keep on its disks."),
     WarningRow("16/two-disks", lambda seen: bool(_doubled(seen)),

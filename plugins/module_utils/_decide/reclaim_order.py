@@ -13,7 +13,7 @@ from .._model.identity import Identity
 from .._model.moments import moment, seconds_of
 from .._model.observed import Present
 from .._model.plan import Plan, Refusal, Target, Wait
-from .._model.records import RECLAIM, Condition, Event, Json, Record, list_at, text_at
+from .._model.records import RECLAIM, Condition, Event, Json, Record, condition_of, list_at, text_at
 from .conditions import Status, with_condition
 from .reclaim import IN_MAINTENANCE, Verdict
 from .reclaim_inspection import inspection, lease_of, uuid_of
@@ -55,7 +55,7 @@ def order_refusal(order: Record, events: Iterable[Event], now: float) -> Refusal
     if is_begun(order):
         return None
     if order.status_set_aside:
-        return _missing(order, "its status belongs to another record of this name", "16/order-other-status")
+        return _missing(order, "its status is another record's of this name", "16/order-other-status")
     if any(event.reason == STARTED and order.uid and order.uid in event.message for event in events):
         return _missing(order, "it has begun before and its status is gone", "16/order-status-lost")
     if order.labels.get(RESTORED):
@@ -63,6 +63,10 @@ def order_refusal(order: Record, events: Iterable[Event], now: float) -> Refusal
     if until is None or now > until:
         return _missing(order, f"it has no status, and its time was over at {text_at(order.spec, 'notAfter') or 'no time that can be read'}",
                         "16/order-expired")
+    held = condition_of(order, "Ready")
+    if held is not None and held.reason == "StatusMissing":
+        # What was written of that took the other status away.
+        return _missing(order, "its status was another record's of this name", "16/order-other-status")
     return None
 
 
@@ -113,7 +117,7 @@ def begun_refusal(order: Record, seen: Reclaiming, now: float) -> Refusal | None
 
 def _missing(order: Record, why: str, rule: str) -> Refusal:
     return Refusal(target_of(order), "StatusMissing", f"The order {order.name} is not carried out: {why}.",
-                   "Look at the machine; where it is to be wiped, delete this record and give a new order.", rule)
+                   "Look at the machine; where it is to be wiped, delete this record and give a new order under another name.", rule)
 
 
 def with_begin(status: Status, order: Record, seen: Reclaiming, shown: dict[str, Json], now: float) -> Status:

@@ -14,6 +14,7 @@ from .._decide.lock import Disruption, disruption_of
 from .._decide.reclaim import Verdict, decide_reclaim
 from .._decide.reclaim_gates import reclaim_name
 from .._decide.reclaim_inspection import inspection, lease_of, own_cluster, uuid_of
+from .._decide.reclaim_order import SILENT
 from .._decide.reclaim_words import Reclaiming, ReclaimMachine, RegisterMachine
 from .._decide.same_machine import other_machine
 from .._model.errors import TalosError
@@ -50,12 +51,14 @@ async def reclaim(ports: Ports, entry: Entry, terms: Terms, seen: Reclaiming, gr
     """Under the leases of the node's own cluster and of the one that it goes to, decided again there, exactly the steps that were granted."""
     went = Went()
     deadline = ports.clock.monotonic() + terms.timing.lock_wait
-    wanted = {step.id for step in granted}
+    wanted, first = {step.id for step in granted}, decide_reclaim(seen)
     with _kept(seen, went):
         while True:
             async with _leases(ports, lease_of(seen), entry, terms) as leases:
                 now = await observe(ports, entry, terms, strict=True)
                 verdict = decide_reclaim(now)
+                if first.under_way and verdict.refusal is not None and verdict.refusal.rule in SILENT:
+                    now, verdict = seen, first  # it was on its way down, and is down
                 refusal = verdict.refusal
                 waits = refusal is not None and refusal.rule == "16/own-disruption" and ports.clock.monotonic() < deadline
                 if not waits:

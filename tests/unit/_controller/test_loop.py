@@ -18,7 +18,7 @@ from ansible_collections.ichor.talos.plugins.module_utils._controller.run import
 from ansible_collections.ichor.talos.plugins.module_utils._model.errors import TalosError
 from ansible_collections.ichor.talos.plugins.module_utils._model.observations import Endpoint
 from ansible_collections.ichor.talos.plugins.module_utils._model.outcome import Outcome
-from ansible_collections.ichor.talos.plugins.module_utils._model.records import MACHINE, Broken
+from ansible_collections.ichor.talos.plugins.module_utils._model.records import BACKUP, MACHINE, RECLAIM, Broken
 from ansible_collections.ichor.talos.plugins.module_utils._model.timing import Timing
 from ansible_collections.ichor.talos.tests.unit._operations import world as w
 from tests.unit._controller.fleet import Fleet
@@ -125,6 +125,16 @@ def test_a_broken_file_of_another_machine_is_told_and_blocks_nobody_in_a_narrowe
     fleet.store.broken = (Broken(MACHINE, "torn", "machines/torn.yaml", 3, "it is cut off"),)
     outcome = fleet.reconcile("w-2", passes=1)
     assert outcome.blocked == () and outcome.extra["broken"][0]["name"] == "torn"
+
+
+@pytest.mark.parametrize("kind", [BACKUP, RECLAIM])
+def test_a_broken_backup_or_order_is_told_where_they_are_looked_after(kind: str) -> None:
+    fleet = new()
+    fleet.store.broken = (Broken(kind, "torn", "torn.yaml", 3, "it is cut off"),)
+    outcome = fleet.reconcile(passes=1)
+    assert outcome.blocked == () and [(one["kind"], one["name"]) for one in outcome.extra["broken"]] == [(kind, "torn")]
+    assert any(warning.target.kind == kind and "torn.yaml, line 3" in warning.message for warning in outcome.plan.warnings)
+    assert new().reconcile(passes=1).extra["broken"] == [] and fleet.reconcile("w-2", passes=1).extra["broken"] == []
 
 
 def test_a_run_without_time_for_a_look_is_not_settled_and_says_whom_it_did_not_see() -> None:

@@ -96,13 +96,21 @@ def _anothers(world: r.World) -> None:
     world.store.records[TAKE] = replace(world.store.records[TAKE], status_set_aside=True)
 
 
+def _mended(world: r.World) -> None:
+    """Another order had the name; what was written of that took its status away."""
+    _anothers(world)
+    run(world)
+    world.store.records[TAKE] = replace(world.store.records[TAKE], status_set_aside=False)
+
+
 def _restored(world: r.World) -> None:
     world.store.records[TAKE] = replace(world.store.records[TAKE], labels={"velero.io/restore-name": "monday"}, uid="another")
 
 
 @pytest.mark.parametrize(("lose", "rule"), [
     (_restored, "16/order-restored"),
-    (_lost, "16/order-status-lost"), (_lost_half_way, "16/order-status-lost"), (_late, "16/order-expired"), (_anothers, "16/order-other-status")],
+    (_lost, "16/order-status-lost"), (_lost_half_way, "16/order-status-lost"), (_late, "16/order-expired"), (_anothers, "16/order-other-status"),
+    (_mended, "16/order-other-status")],
     ids=lambda value: getattr(value, "__name__", ""))
 def test_what_lost_its_status_or_is_late_is_no_new_order(lose: Callable[[r.World], None], rule: str) -> None:
     world = made()

@@ -23,7 +23,8 @@ FORCED = "is treated as not existing, so its quorum cannot be checked and the re
 
 @dataclass(frozen=True)
 class Case:
-    """`rule` and `reason` of the refusal, or the actions. `warns`: rules of warnings that have to be there. `says`: texts."""
+    """`rule` and `reason` of the refusal, or the actions. `warns`: rules of warnings that have to be there. `never`: of those that may
+    not be. `says`: texts."""
 
     id: str
     seen: Callable[[], Reclaiming]
@@ -33,6 +34,7 @@ class Case:
     warns: tuple[str, ...] = ()
     says: tuple[str, ...] = ()
     graceful: bool = True
+    never: tuple[str, ...] = ()
 
 
 def _refused(name: str, seen: Callable[[], Reclaiming], rule: str, reason: str, *says: str) -> Case:
@@ -40,8 +42,9 @@ def _refused(name: str, seen: Callable[[], Reclaiming], rule: str, reason: str, 
 
 
 def _allowed(name: str, seen: Callable[[], Reclaiming], *warns: str, says: tuple[str, ...] = (), actions: tuple[str, ...] = WIPE,
-             graceful: bool = True) -> Case:
-    return Case(f"16/{name}", seen, actions=actions, warns=tuple(f"16/{rule}" for rule in warns), says=says, graceful=graceful)
+             graceful: bool = True, never: tuple[str, ...] = ()) -> Case:
+    return Case(f"16/{name}", seen, actions=actions, warns=tuple(f"16/{rule}" for rule in warns), says=says, graceful=graceful,
+                never=tuple(f"16/{rule}" for rule in never))
 
 
 def _broken() -> Reclaiming:
@@ -72,6 +75,18 @@ def _held(hold: str) -> Reclaiming:
     return replace(seen, managed=(Managed(held, Present("id-of-prod")),))
 
 
+def _at_endpoint(url: str, seen: Reclaiming | None = None) -> Reclaiming:
+    """The API of its cluster is reached at this url."""
+    seen = seen or c.plane()
+    assert isinstance(seen.node, Present) and isinstance(seen.node.value.owner, Present)
+    return c.looking(seen, owner=Present(replace(seen.node.value.owner.value, endpoint=url)))
+
+
+def _at_v6() -> Reclaiming:
+    seen = c.wishing(_at_endpoint("https://[2001:DB8:0::1]:6443"), address="2001:db8::1")
+    return replace(seen, target=replace(seen.target, address="[2001:db8::1]:50000"))
+
+
 def _by_endpoint() -> Reclaiming:
     seen = c.managed(c.worker())
     return replace(seen, managed=(Managed(c.store_of(seen), Absent()),))
@@ -85,6 +100,13 @@ CASES: tuple[Case, ...] = (
     _allowed("plane-of-five-one-down", lambda: c.plane(5, dead=(4,))),
     _allowed("plane-of-two", lambda: c.plane(2), "one-left"),
     _allowed("learner", lambda: c.plane(2, learners=(1,)), says=("1 voter stays",)),
+    _allowed("at-the-endpoint", lambda: _at_endpoint("https://10.0.0.1:6443"), "endpoint-goes",
+             says=("This machine's own address is the endpoint https://10.0.0.1:6443 of cluster old:", "move its endpoint first")),
+    _allowed("at-the-endpoint-of-a-managed-cluster", lambda: _at_endpoint("https://10.0.0.1", c.managed(c.worker())), "endpoint-goes", "managed-unrecorded"),
+    _allowed("at-an-endpoint-of-ipv6", _at_v6, "endpoint-goes"),
+    *(_allowed(f"beside-an-endpoint-{name}", lambda url=url: _at_endpoint(url), "not-drained", never=("endpoint-goes",))  # type: ignore[misc]
+      for name, url in (("next-to-it", "https://10.0.0.11:6443"), ("of-a-name", "https://old.example:6443"), ("that-is-none", ""),
+                        ("that-is-broken", "https://[1"))),
     _allowed("volumes-apart", _apart, says=("wipes STATE, EPHEMERAL, ETCD, CRI, KUBELET, LOG", "u-data on /dev/sda9")),
     _allowed("two-disks", _two_disks, "two-disks", says=("STATE on /dev/sda3 and /dev/sdb1", "/dev/sdb (4000 GB")),
     _allowed("not-listed", lambda: replace(c.worker(), listed=False), "not-in-discovery", says=("Add the address there",)),

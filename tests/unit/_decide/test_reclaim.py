@@ -35,7 +35,7 @@ def test_row(case: Case) -> None:
     verdict = decide_reclaim(case.seen())
     rule, reason, actions, warned, graceful = told(verdict)
     assert (rule, reason, actions, graceful) == (case.rule, case.reason, case.actions, case.graceful)
-    assert set(case.warns) <= set(warned)  # type: ignore[call-overload]
+    assert set(case.warns) <= set(warned) and not set(case.never) & set(warned)  # type: ignore[call-overload]
     texts = [step.why for step in verdict.plan.steps] + [warning.message for warning in verdict.plan.warnings] + [verdict.done]
     texts += [f"{refusal.message} {refusal.hint}" for refusal in verdict.plan.refusals]
     for text in case.says:

@@ -61,6 +61,9 @@ SENTENCES: tuple[Sentence, ...] = (
     _s("`force_ungraceful` proceeds with the warning that the cluster \"is treated as not existing, so its quorum cannot be checked and the reset is not "
        "graceful\".", "16/stopped-and-forced", "16/hanging-and-forced", "16/no-leader-and-forced", "16/only-its-own-is-stopped", "16/force-on-a-worker",
        "16/force-on-an-etcd-that-answers"),
+    _s("Where the endpoint of its cluster is the machine's own address a warning says that the API there goes with it.", "16/at-the-endpoint",
+       "16/at-the-endpoint-of-a-managed-cluster", "16/at-an-endpoint-of-ipv6", "16/beside-an-endpoint-next-to-it", "16/beside-an-endpoint-of-a-name",
+       "16/beside-an-endpoint-that-is-none", "16/beside-an-endpoint-that-is-broken"),
     _s("A pending or rejected record of the UUID is no obstacle and stays: discovery refreshes the pending one; a rejected one stays rejected, and the plan "
        "says so.", "16/pending", "16/pending-elsewhere", "16/rejected", "16/waits-rejected", "16/waits-elsewhere"),
 )

@@ -182,6 +182,28 @@ def test_a_node_that_never_comes_back_is_told_after_its_time() -> None:
     assert sum("waiting for maintenance mode" in line for line in world.lines) >= 3
 
 
+@pytest.mark.parametrize("moment", ["lease id-of-old", "lease prod"])
+def test_one_that_was_going_down_is_waited_for_when_it_is_down(moment: str) -> None:
+    """Another run has reset it: it is seen on its way down before the leases are had, and nobody answers under them."""
+    world = living()
+    node = r.node(world, 4)
+    node.stage = "resetting"
+
+    def restart(number: int, what: str) -> None:
+        if what == moment:
+            node.mode = "closed"
+        if node.mode == "closed" and world.clock.monotonic() > 60:
+            node.mode = "maintenance"
+
+    world.hook = restart
+    done = r.reclaim(world, r.entry(4))
+    assert not done.refused and [step.action for step in done.plan.steps] == ["RegisterMachine"] and world.resets == [], done.message
+    ended(world, r.entry(4))
+    world = living()
+    r.node(world, 4).mode = "closed"
+    assert r.reclaim(world, r.entry(4)).reason == "NodeUnreachable"
+
+
 def test_a_machine_with_another_address_is_followed() -> None:
     for ranges in ((), ("10.0.0.70-80",)):
         world = living()
