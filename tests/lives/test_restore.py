@@ -19,6 +19,7 @@ import pytest
 from tests.crash.boundaries import CALL, Boundary, read_trace
 from tests.lab.control import Lab
 from tests.lab.etcd_client import EtcdClient
+from tests.lives.records import chosen
 from tests.lives.running_cluster import QUICK, Cluster, writes
 from tests.nursery.client import Ended, Nursery
 from tests.parts.build import build
@@ -35,8 +36,10 @@ EVERYTHING = base64.b64encode(b"\0").decode()
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    with Lab.start({"nodes": {}}, speed=20.0, etcd=str(build("etcd-3.6")), etcd_restore=str(build("etcd-restore-3.6"))) as lab, Nursery() as nursery:
-        yield Cluster(lab, nursery, Path(tmp_path_factory.mktemp("restore")), NETWORK, planes=1, workers=0).create()
+    folder = tmp_path_factory.mktemp("restore")
+    with (Lab.start({"nodes": {}}, speed=20.0, etcd=str(build("etcd-3.6")), etcd_restore=str(build("etcd-restore-3.6"))) as lab, Nursery() as nursery,
+          chosen(folder / "ichor") as records):
+        yield Cluster(lab, nursery, folder, NETWORK, planes=1, workers=0, kept_in=records).create()
 
 
 def asked(cluster: Cluster, path: str, body: dict[str, str]) -> dict[str, Any]:
@@ -58,7 +61,7 @@ def restore(cluster: Cluster, place: Path, trace: Path, kill: Boundary | None = 
                                path=str(place), confirm="prod", **{**cluster.options, "timing": SHORT})
 
 
-def chosen(found: list[Boundary]) -> list[Boundary]:
+def some_of(found: list[Boundary]) -> list[Boundary]:
     """Some of the sides of the calls that change the node, evenly spread. How often it is read in between is another number each time."""
     changing = [one for one in found if one.kind == CALL and one.what.endswith((f"/{SEND}", f"/{RECOVER}", f"/{BOOTSTRAP}"))]
     kills, last = min(KILLS, len(changing)), len(changing) - 1
@@ -79,7 +82,7 @@ def test_a_restore_that_is_killed_is_finished_by_the_next(cluster: Cluster, tmp_
     boundaries = read_trace(tmp_path / "trace")
     cluster.run()
     killed = 0
-    for boundary in chosen(boundaries):
+    for boundary in some_of(boundaries):
         cluster.wipe("cp-1")
         mark = cluster.lab.mark()
         first = restore(cluster, backups, tmp_path / "trace", boundary)

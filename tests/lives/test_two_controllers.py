@@ -10,25 +10,20 @@ booted anew (design sections 2, 4 and 13)."""
 
 from __future__ import annotations
 
-import json
 import os
-import shutil
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 
 from tests.crash.boundaries import AFTER, BEFORE, CALL, Boundary
-from tests.lab.control import Lab
-from tests.lives.running_cluster import LONGEST, QUICK, Cluster, writes
+from tests.lives.running_cluster import LONGEST, QUICK, Cluster, a_running_cluster, writes
 from tests.nursery.client import Ended, Nursery
-from tests.scenarios.playing import network_of, wait_for
+from tests.scenarios.playing import wait_for
 
 # The tests share one cluster, and each leaves it running; each can also run alone.
-NETWORK = network_of(__name__)
 WORKERS = ("w-1", "w-2", "w-3")
 REBOOT, SEND = "Reboot", "ApplyConfiguration"
 #: Seconds that the clock of the second controller is ahead.
@@ -47,12 +42,10 @@ class Pair:
     def change(self) -> None:
         """All workers are to have another rule of udev, which Talos 1.13 takes only with a reboot."""
         self._number += 1
-        folder = self.cluster.store / "patches"
-        folder.mkdir(exist_ok=True)
         record = {"apiVersion": "ichor.maesh.dev/v1alpha1", "kind": "TalosConfigPatch", "metadata": {"name": "rules"},
                   "spec": {"clusterRef": "prod", "layer": "cluster", "machineSelector": {"role": "worker"},
                            "documents": [{"machine": {"udev": {"rules": [f"rule {self._number}"]}}}]}}
-        (folder / "rules.yaml").write_text(yaml.safe_dump(record), encoding="utf-8")
+        self.cluster.records.put("patches", record)
 
     def start(self, which: int, timing: dict[str, float] = IMPATIENT, **told: Any) -> int:
         """Begin one controller; its pid."""
@@ -68,16 +61,15 @@ class Pair:
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    with Lab.start({"nodes": {}}, speed=20.0) as lab, Nursery() as first, Nursery() as second:
-        yield Pair(Cluster(lab, first, Path(tmp_path_factory.mktemp("pair")), NETWORK, planes=1, workers=3).create(), second)
+    with Nursery() as second, a_running_cluster(tmp_path_factory.mktemp("pair"), __name__, planes=1, workers=3) as cluster:
+        yield Pair(cluster, second)
 
 
 def ended_well(pair: Pair, *ended: Ended) -> None:
     for one in ended:
         assert one.status == 0 and not one.errors and not one.result.get("failed"), f"{one.output} {one.errors}"
     assert set(pair.cluster.reasons().values()) == {"Converged"}
-    folder = pair.cluster.store / ".state"
-    assert "disruption" not in json.loads((folder / "clusters" / "prod.json").read_text(encoding="utf-8"))["status"]
+    assert "disruption" not in pair.cluster.records.status("clusters", "prod")
 
 
 def rebooted(pair: Pair, mark: int) -> list[str]:
@@ -159,6 +151,7 @@ def test_all_nodes_go_down_and_come_back(pair: Pair) -> None:
     assert set(cluster.reasons().values()) == {"Converged"}
 
 
+@pytest.mark.directory_only
 def test_a_file_broken_by_hand_is_told_with_its_line_and_the_others_go_on(pair: Pair) -> None:
     pair.change()
     cluster, mark = pair.cluster, pair.cluster.lab.mark()
@@ -176,18 +169,14 @@ def test_a_file_broken_by_hand_is_told_with_its_line_and_the_others_go_on(pair: 
 def test_without_its_status_folder_nothing_is_sent_and_nobody_is_bootstrapped(pair: Pair) -> None:
     pair.change()
     cluster, mark = pair.cluster, pair.cluster.lab.mark()
-    state, kept = cluster.store / ".state", cluster.folder / "kept"
-    for name in ("machines", "clusters"):
-        shutil.copytree(state / name, kept / name)
-        shutil.rmtree(state / name)
+    put_back = [cluster.records.lose_status(kind, name) for kind in ("machines", "clusters") for name in cluster.records.names(kind)]
     cluster.lab.power(node="w-1", state="off")
     result = cluster.run(passes=2)
     assert {row["name"]: row["reason"] for row in result["machines"]} == dict.fromkeys(cluster.names.values(), "StatusMissing")
     assert cluster.module("talos_bootstrap", machine=cluster.names["cp-1"], fails=True)["reason"] in ("StatusMissing", "AlreadyBootstrapped")
     assert writes(cluster.lab, mark, accepted=False) == {}
-    for name in ("machines", "clusters"):
-        shutil.rmtree(state / name, ignore_errors=True)
-        shutil.copytree(kept / name, state / name)
+    for one in put_back:
+        one()
     cluster.lab.power(node="w-1", state="on")
     cluster.lab.wait(node="w-1", stage="ready")
     result = cluster.run()

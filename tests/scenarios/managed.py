@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.lab.control import Lab
+from tests.lives.records import chosen
 from tests.lives.running_cluster import Cluster
 from tests.nursery.client import Nursery
 from tests.parts.apiserver import ApiServer, running
@@ -88,14 +89,15 @@ class Managed:
 
 @contextmanager
 def managed(folder: Path, name: str, planes: int = 3, workers: int = 1) -> Iterator[Managed]:
-    """A running cluster in an address range of its own, with a Node for each machine."""
-    with running(serving()) as server, Lab.start({"nodes": {}}, speed=20.0, etcd=str(build("etcd-3.6"))) as lab, Nursery() as nursery:
+    """A running cluster in an address range of its own, with a Node for each machine. Its records are in the chosen store, apart from that Kubernetes."""
+    with (running(serving()) as server, Lab.start({"nodes": {}}, speed=20.0, etcd=str(build("etcd-3.6"))) as lab, Nursery() as nursery,
+          chosen(folder / "ichor") as records):
         (server.folder / "certs").mkdir(exist_ok=True)
         (server.folder / "certs" / "apiserver.crt").write_text((server.folder / "serving-authority.pem").read_text())
         with kubelets(server) as played:
-            project = Project(folder)
-            project.environment["RECORD_STORE"] = str(project.store)
-            cluster = Cluster(lab, nursery, folder, network_of(name), planes, workers, endpoint=f"https://127.0.0.1:{server.port}", bundle_file=str(BUNDLE))
+            project = Project(folder, environment=records.recorded, kept_in=records)
+            cluster = Cluster(lab, nursery, folder, network_of(name), planes, workers, kept_in=records,
+                              endpoint=f"https://127.0.0.1:{server.port}", bundle_file=str(BUNDLE))
             found = Managed(Kept(cluster, project), server, played)
             cluster.create()
             for host in cluster.names:

@@ -15,7 +15,7 @@ import pytest
 
 from tests.lab.control import Lab
 from tests.parts.build import build
-from tests.scenarios.playing import Project, Run, machine, network_of, tree_hash, writes
+from tests.scenarios.playing import Project, Run, a_project, machine, network_of, writes
 
 NETWORK = network_of(__name__)
 HEADS = {"cp-1": "5a1f0c3e", "cp-2": "6b2f1d4e", "cp-3": "7c3f2e5e", "w-1": "8d4f3f6e", "w-2": "9e5f4a7e"}
@@ -40,14 +40,15 @@ def lab() -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return Project(tmp_path_factory.mktemp("create") / "project")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    with a_project(tmp_path_factory.mktemp("create") / "project") as project:
+        yield project
 
 
 def variables(project: Project, **more: Any) -> str:
     return json.dumps({
         "ichor_cluster": "prod", "ichor_endpoint": "https://127.0.0.9:6443", "ichor_talos_version": "v1.13.9", "ichor_kubernetes_version": "v1.35.0",
-        "ichor_ranges": [f"{NETWORK}.0/29"], "ichor_store_path": str(project.store), "ichor_allow_loopback": True, "ichor_timing": project.defaults["timing"],
+        "ichor_ranges": [f"{NETWORK}.0/29"], "ichor_allow_loopback": True, "ichor_timing": project.defaults["timing"], **project.records.variables,
         "ichor_nodes": [{**known_as(number, name), "role": "controlplane" if name in CONTROL_PLANES else "worker", "hostname": name,
                          "install": {"disk": "/dev/sda"}} for number, name in enumerate(NODES)], **more})
 
@@ -70,8 +71,9 @@ def create(project: Project, *arguments: str, rc: int = 0, **more: Any) -> Run:
 
 @pytest.fixture(scope="module")
 def life(lab: Lab, project: Project) -> Life:
+    before = project.records.everything()
     check = create(project, "--check")
-    left = project.store.exists() or bool(writes(lab))
+    left = project.store.exists() or project.records.everything() != before or bool(writes(lab))
     created = create(project, confirm="prod")
     accepted, mark = lab.writes(accepted_only=True), lab.mark()
     again = create(project, confirm="prod")
@@ -100,6 +102,6 @@ def test_the_second_run_changes_nothing(life: Life) -> None:
 
 
 def test_it_is_not_done_by_accident(life: Life, project: Project) -> None:
-    before = tree_hash(project.store)
+    before = project.records.everything()
     refused = create(project, rc=2)
-    assert "-e confirm=prod" in refused["Check the variables"]["msg"] and tree_hash(project.store) == before
+    assert "-e confirm=prod" in refused["Check the variables"]["msg"] and project.records.everything() == before

@@ -8,16 +8,15 @@ one whose status is lost. etcd is bootstrapped once in all of it (design section
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.lab.control import Lab
-from tests.scenarios.playing import Project, Run, machine, network_of, wait_for
+from tests.lives.records import Records
+from tests.scenarios.playing import Project, Run, a_project, machine, network_of, wait_for
 
 NETWORK = network_of(__name__)
 HEADS = {"cp-1": "5a1f0c3e", "cp-2": "6b2f1d4e", "cp-3": "7c3f2e5e", "w-1": "8d4f3f6e", "spare": "9e5f4a7e"}
@@ -33,15 +32,16 @@ def lab() -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return Project(tmp_path_factory.mktemp("again") / "project")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+    with a_project(tmp_path_factory.mktemp("again") / "project") as project:
+        yield project
 
 
 def arguments(project: Project, nodes: tuple[str, ...], **more: Any) -> tuple[str, ...]:
     timing = {**project.defaults["timing"], "call": 5.0, "unreachable_grace": 0.5}
     variables = {
         "ichor_cluster": "prod", "ichor_endpoint": "https://127.0.0.9:6443", "ichor_talos_version": "v1.13.9", "ichor_kubernetes_version": "v1.35.0",
-        "ichor_ranges": [f"{NETWORK}.0/29"], "ichor_store_path": str(project.store), "ichor_allow_loopback": True, "ichor_timing": timing,
+        "ichor_ranges": [f"{NETWORK}.0/29"], "ichor_allow_loopback": True, "ichor_timing": timing, **project.records.variables,
         "ichor_nodes": [{"uuid": NODES[name]["machine"]["uuid"], "role": "worker" if name.startswith("w") else "controlplane", "hostname": name,
                          "install": {"disk": "/dev/sda"}} for name in nodes], **more}
     return "ichor.talos.create_cluster", "-e", json.dumps(variables), "-e", "confirm=prod"
@@ -104,31 +104,27 @@ def without_history(status: dict[str, Any], kind: str) -> dict[str, Any]:
     return {**kept, "conditions": [held]}
 
 
-def adopted(state: Path) -> None:
-    for kind in ("clusters", "machines"):
-        for path in (state / kind).glob("*.json"):
-            content = json.loads(path.read_text(encoding="utf-8"))
-            content["status"] = without_history(content["status"], kind)
-            path.write_text(json.dumps(content), encoding="utf-8")
+def adopted(records: Records, kind: str, name: str) -> Callable[[], object]:
+    before = records.status(kind, name)
+    records.change_status(kind, name, lambda status: without_history(status, kind))
+    return lambda: records.change_status(kind, name, lambda unused: before)
 
 
-def lost(state: Path) -> None:
-    for kind in ("clusters", "machines"):
-        shutil.rmtree(state / kind)
+def lost(records: Records, kind: str, name: str) -> Callable[[], object]:
+    return records.lose_status(kind, name)
 
 
 @pytest.mark.parametrize(("how", "reason"), [(None, ""), (adopted, "AlreadyBootstrapped"), (lost, "StatusMissing")], ids=["runs", "adopted", "lost"])
 def test_again_nothing_is_sent_and_etcd_is_not_bootstrapped(
-        lab: Lab, project: Project, replaced: tuple[Run, Run], how: Callable[[Path], None] | None, reason: str) -> None:
-    state, kept = project.store / ".state", project.folder / "kept"
-    shutil.copytree(state, kept)
-    if how is not None:
-        how(state)
+        lab: Lab, project: Project, replaced: tuple[Run, Run], how: Callable[[Records, str, str], Callable[[], object]] | None,
+        reason: str) -> None:
+    records = project.records
+    put_back = [how(records, kind, name) for kind in ("clusters", "machines") for name in records.names(kind)] if how else []
     mark = lab.mark()
     again = create(project, SECOND, rc=2 if reason else 0, ichor_max_runtime=5)
     alone = project.play("bootstrap", [{"name": "Bootstrap", "ichor.talos.talos_bootstrap": {"machine": RECORDS["cp-1"], "wait": 2}}], rc=2 if reason else 0)
     assert lab.writes(since=mark) == {} and bootstraps(lab) == 1, again.output
     assert not alone["Bootstrap"]["plan"] and alone["Bootstrap"].get("reason", "") == reason, alone.output
     assert reason or (not again.changed and not again.steps)
-    shutil.rmtree(state)
-    kept.rename(state)
+    for one in put_back:
+        one()

@@ -10,12 +10,11 @@ import json
 from pathlib import Path
 from typing import Any
 
-from ansible_collections.ichor.talos.plugins.module_utils._ansible.clock import SystemClock
-from ansible_collections.ichor.talos.plugins.module_utils._store import opening
 from tests.lab.control import Lab
 from tests.parts.build import build
 from tests.parts.network_chart import CHART
-from tests.scenarios.playing import Project, Run, machine, network_of
+from tests.scenarios.playing import Project, Run, a_project, machine, network_of
+from tests.scenarios.sending import opened
 from tests.unit._operations.managed_world import BUNDLE
 from tests.unit._operations.network_world import SYSTEM, Kubernetes, kubernetes
 
@@ -26,15 +25,15 @@ NODE = machine(1, NETWORK, "5a1f0c3e")
 def create(project: Project, found: Kubernetes, *arguments: str, **more: Any) -> Run:
     return project.run("ichor.talos.create_cluster", "-e", json.dumps({
         "ichor_cluster": "prod", "ichor_endpoint": found.endpoint, "ichor_talos_version": "v1.13.9", "ichor_kubernetes_version": "v1.36.3",
-        "ichor_addresses": [NODE["address"]], "ichor_store_path": str(project.store), "ichor_allow_loopback": True,
+        "ichor_addresses": [NODE["address"]], "ichor_allow_loopback": True, **project.records.variables,
         "ichor_timing": project.defaults["timing"], "ichor_cni": "managed", "ichor_cilium_values": {"debug": True}, "ichor_cilium_chart": str(CHART),
         "ichor_nodes": [{"address": NODE["address"], "role": "controlplane", "hostname": "cp-1", "install": {"disk": "/dev/sda"}}], **more}), *arguments)
 
 
 def test_its_network_is_installed_after_the_bootstrap_and_once(tmp_path: Path) -> None:
-    project = Project(tmp_path / "project", environment={"HELM_BIN": str(build("helm-3.22"))})
-    opening.open_store(str(project.store), clock=SystemClock(), create=True).write_bundle("prod", BUNDLE.read_bytes())
-    with kubernetes() as found, Lab.start({"nodes": {"cp-1": NODE}}, speed=20.0):
+    helm = {"HELM_BIN": str(build("helm-3.22"))}
+    with a_project(tmp_path / "project", environment=helm) as project, kubernetes() as found, Lab.start({"nodes": {"cp-1": NODE}}, speed=20.0):
+        opened(project.records, create=True).write_bundle("prod", BUNDLE.read_bytes())
         mark = found.mark()
         check = create(project, found, "--check")
         assert found.written(mark) == []

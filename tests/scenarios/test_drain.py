@@ -27,8 +27,8 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Managed]:
 
 def removal(world: Managed, host: str, *checks: bool, fails: bool = False, drain: float = 120.0, **more: Any) -> tuple[str, list[dict[str, Any]]]:
     name = world.cluster.names[host]
-    run, found = world.run("talos_machine_removal", checks=checks, fails=fails, machine=name, confirm=name, store_path=str(world.project.store),
-                           timing={**QUICK, "drain": drain}, **more)
+    run, found = world.run("talos_machine_removal", checks=checks, fails=fails, machine=name, confirm=name, timing={**QUICK, "drain": drain},
+                           **world.project.records.options, **more)
     return run.output, found
 
 
@@ -121,7 +121,7 @@ def test_a_worker_is_evacuated_drained_reset_and_gone(world: Managed) -> None:
     assert [step["id"] for step in run["plan"]] == [step["id"] for step in check["plan"]] and run["changed"]
     assert (again["changed"], last["changed"], steps(last)) == (False, False, [])
     in_order(world, mark, since, WORKER, ["Reset w-1"], ["shop/db-0", "shop/web-1"])
-    assert world.kubelets.node(WORKER) == {} and not (world.project.store / "machines" / f"{world.cluster.names[WORKER]}.yaml").exists()
+    assert world.kubelets.node(WORKER) == {} and world.project.records.record("machines", world.cluster.names[WORKER]) is None
     # It comes back as pending.
     found = world.cluster.module("talos_discover", cluster="prod")
     assert [(step["action"], step["target"]) for step in found["plan"]] == [("CreateMachine", world.cluster.names.pop(WORKER))]

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.scenarios.playing import tree_hash
 from tests.scenarios.running import Kept, kept
 
 
@@ -24,13 +23,13 @@ def test_the_page_of_a_cluster_that_runs(fleet: Kept) -> None:
     project, names = fleet.project, fleet.cluster.names
     fleet.cluster.module("talos_config_patch", name="forwarding", cluster="prod", layer="cluster",
                          documents=[{"machine": {"sysctls": {"net.ipv4.ip_forward": "1"}}}])
-    before, mark = tree_hash(project.store), fleet.lab.mark()
-    variables = {"ichor_store_path": str(project.store), "ichor_allow_loopback": True, "ichor_report_path": str(project.folder / "fleet.html"),
+    before, mark = fleet.cluster.everything(), fleet.lab.mark()
+    variables = {**project.records.variables, "ichor_allow_loopback": True, "ichor_report_path": str(project.folder / "fleet.html"),
                  "ichor_report_json": str(project.folder / "fleet.json"), "ichor_report_title": "Production"}
     run = project.run("ichor.talos.report", "-e", json.dumps(variables))
     document = json.loads((project.folder / "fleet.json").read_text(encoding="utf-8"))
     page = (project.folder / "fleet.html").read_text(encoding="utf-8")
-    assert tree_hash(project.store) == before and not [entry for entry in fleet.lab.log(since=mark) if entry.get("kind") == "write"]
+    assert fleet.cluster.everything() == before and not [entry for entry in fleet.lab.log(since=mark) if entry.get("kind") == "write"]
     assert run["Write the page"]["totals"] == document["totals"]
     assert {entry["machine"]: [one["path"] for one in entry["paths"]] for entry in document["drift"]} == {
         name: ["machine.sysctls.[net.ipv4.ip_forward]"] for name in names.values()}

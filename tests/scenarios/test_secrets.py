@@ -21,6 +21,7 @@ import pytest
 import yaml
 
 from tests.lab.control import Lab
+from tests.lives.records import Records
 from tests.parts.apiserver import FOLDER
 from tests.scenarios.playing import Project, lab_of, machine, network_of, wait_for
 from tests.scenarios.sending import MACHINE, NODE, VECTORS, apply_task, approved, generated, hold, wait_until_held
@@ -37,8 +38,9 @@ def lab() -> Iterator[Lab]:
 
 
 @pytest.fixture
-def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
-    return Project(tmp_path_factory.mktemp("secrets") / "project")
+def project(tmp_path_factory: pytest.TempPathFactory, records: Records) -> Project:
+    folder = tmp_path_factory.mktemp("secrets") / "project"
+    return Project(folder, kept_in=records.another(folder / "ichor"))
 
 
 def leaves(node: object, key: str = "") -> Iterator[str]:
@@ -73,7 +75,7 @@ def needles() -> list[bytes]:
 
 
 def places(project: Project, apart: set[Path]) -> Iterator[tuple[str, bytes]]:
-    """Whatever a run leaves or shows: files of all temporary folders, the store, output, results, command lines, environments."""
+    """Whatever a run leaves or shows: files of all temporary folders, the store but for its bundles, output, results, command lines, environments."""
     # Where the product puts its folders when the usual path is too long, beside the folders of the run itself. The labs of other
     # tests have longer names there, and hundreds of megabytes of etcd; their API servers have the bundles of stores in Kubernetes.
     shared = [path for path in Path("/dev/shm").glob("*") if not path.name.startswith(FOLDER)]
@@ -85,6 +87,8 @@ def places(project: Project, apart: set[Path]) -> Iterator[tuple[str, bytes]]:
                     yield str(path), path.read_bytes()
                 except OSError:
                     continue
+    if not project.records.is_of_files:
+        yield from ((name, text.encode()) for name, text in project.records.everything().items())
     for pid in project.processes():
         for name in ("cmdline", "environ"):
             try:
@@ -132,10 +136,11 @@ def test_vaulted_configuration_and_bundle_are_read_and_stay_encrypted(lab: Lab, 
     approved(project, NETWORK)
     config, bundle = project.folder / "cp.yaml", project.store / "secrets" / "prod.yaml"
     config.write_text(generated("controlplane"), encoding="utf-8")
+    encrypted = [config, bundle] if project.records.is_of_files else [config]
     password = project.folder / "password"
     password.write_text("correct horse", encoding="utf-8")
     program = str(Path(sys.executable).with_name("ansible-vault"))
-    subprocess.run([program, "encrypt", "--vault-password-file", str(password), str(config), str(bundle)], check=True, capture_output=True,
+    subprocess.run([program, "encrypt", "--vault-password-file", str(password), *map(str, encrypted)], check=True, capture_output=True,
                    env=project.variables(), timeout=60)
     play = project.write("apply", [apply_task(config_file="cp.yaml")])
     refused = project.run(play, "--check", rc=2)

@@ -127,7 +127,7 @@ def _record(listing: Listing, name: str, store: Store) -> Record:
             return record
     for entry in listing.broken:
         if entry.name == name:
-            raise TalosError("RecordBroken", f"Machine {name} cannot be read ({entry.source}, line {entry.line}): {entry.message}", "Mend the file.")
+            raise TalosError("RecordBroken", f"Machine {name} cannot be read ({entry.source}, line {entry.line}): {entry.sentence}", "Mend the file.")
     raise TalosError("RecordNotFound", f"There is no machine {name} in {store.description}.", "Check the name; talos_machine_info lists the machines.")
 
 

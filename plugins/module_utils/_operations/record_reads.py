@@ -72,7 +72,7 @@ def record_in(listing: Listing, name: str, what: str, where: str) -> Record:
             return record
     for entry in listing.broken:
         if entry.name == name:
-            raise TalosError("RecordBroken", f"{what.capitalize()} {name} cannot be read ({entry.source}, line {entry.line}): {entry.message}",
+            raise TalosError("RecordBroken", f"{what.capitalize()} {name} cannot be read ({entry.source}, line {entry.line}): {entry.sentence}",
                              "Mend the file.")
     near = nearest(name, (record.name for record in listing.records))
     raise TalosError("RecordNotFound", f"There is no {what} {name} in {where}.", near or f"Check the name; without names all {what}s are shown.")
