@@ -109,6 +109,12 @@ def _other(place: Place) -> str:
     return ClusterSecrets("other").talosconfig(list(place.running.addresses.values()))
 
 
+def _of_omni(place: Place) -> str:
+    """As Omni gives it out: it has no keys."""
+    return yaml.safe_dump({"context": "prod", "contexts": {"prod": {
+        "endpoints": ["https://omni.example.org"], "auth": {"siderov1": {"identity": "ada@example.org"}}, "cluster": "prod"}}})
+
+
 def _expired(place: Place) -> str:
     return talosconfig(list(place.running.addresses.values()), now=datetime.datetime(2024, 1, 1, tzinfo=datetime.timezone.utc).timestamp())
 
@@ -120,7 +126,7 @@ BROKEN: dict[str, Callable[[Place], str]] = {
         **yaml.safe_load(_of(place))["contexts"]["prod"], "key": "bm9uZQ=="}}}),
     "base64 that is none": lambda place: yaml.safe_dump({"context": "prod", "contexts": {"prod": {
         **yaml.safe_load(_of(place))["contexts"]["prod"], "crt": "%%%"}}}),
-    "of another cluster": _other, "expired": _expired}
+    "of another cluster": _other, "expired": _expired, "of Omni": _of_omni}
 
 
 @pytest.mark.parametrize("broken", BROKEN)
@@ -130,6 +136,7 @@ def test_a_talosconfig_that_is_none_is_told_and_nothing_is_written(place: Place,
     found = place.adopt(store, talosconfig=str(path))
     assert found["failed"] and found["reason"] and not found["changed"] and not place.reasons(store), found
     assert yaml.safe_load(_of(place))["contexts"]["prod"]["key"] not in str(found)
+    assert broken != "of Omni" or found["reason"] == "CredentialsInvalid" and "Omni" in found["msg"], found
 
 
 def test_a_talosconfig_as_an_editor_on_windows_leaves_it(place: Place, tmp_path: Path) -> None:

@@ -145,6 +145,7 @@ def test_disks_of_every_kind(place: Place) -> None:
     apart = place.foreign("apart", 2, 0, version="v1.14.0-rc.1", more={"apart-cp-1": {"volumes": ["ETCD", "CRI", "KUBELET", "LOG"]}})
     before = set(place.lab.state(node="apart-cp-1")["partitions"])
     found = place.reclaim(apart, "apart-cp-1")
+    assert f"This machine's own address is the endpoint https://{apart.address('apart-cp-1')}:6443 of cluster apart" in str(found["warnings"])
     assert set(found["inspections"][0]["wipes"]) == before - {"EFI", "META"} > {"STATE", "EPHEMERAL"}
     assert set(place.lab.state(node="apart-cp-1")["partitions"]) == {"EFI", "META"} and apart.members(but=["apart-cp-1"]) == {"apart-cp-2": True}
     place.waits(apart, "apart-cp-1")

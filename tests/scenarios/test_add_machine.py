@@ -130,6 +130,17 @@ def test_what_is_approved_is_reported_and_skipped(managed: tuple[Running, Nurser
     assert managed[0].records.written() == before
 
 
+def test_what_is_blocked_beside_what_is_approved_is_told_again_each_time(managed: tuple[Running, Nursery]) -> None:
+    """Nothing is left to be adopted, so that a run again is no failure, and it says what is blocked."""
+    running, mark = managed[0], managed[0].lab.mark()
+    before = running.records.written()
+    for dummy in range(2):
+        found = add(managed, "w-1", "w-login")
+        assert not found["changed"] and not found.get("failed") and f"Nothing to adopt: {running.record('w-login')} blocked" in found["msg"], found
+        assert found["blocked"] == [running.record("w-login")]
+    assert running.records.written() == before and running.lab.writes(since=mark) == {}
+
+
 def test_a_worker_is_added(managed: tuple[Running, Nursery]) -> None:
     """Through the playbook: the pending record that discovery would have made is completed under its own name."""
     running = managed[0]

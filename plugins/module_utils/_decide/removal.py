@@ -51,7 +51,7 @@ def decide_removal(seen: Leaving) -> Verdict:
     """What the observation calls for."""
     early = refusal_of(seen)
     if seen.broken is not None and early is None:
-        early = Refusal(seen.target, "RecordBroken", f"Machine {seen.target.name} cannot be read ({seen.broken.source}): {seen.broken.message}",
+        early = Refusal(seen.target, "RecordBroken", f"Machine {seen.target.name} cannot be read ({seen.broken.source}): {seen.broken.sentence}",
                         "Mend the file.", "4/record-broken")
     if early is not None:
         return _refused(early)

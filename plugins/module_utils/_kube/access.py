@@ -13,7 +13,6 @@ import ssl
 from collections.abc import Mapping
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import cast
 
 try:
@@ -28,12 +27,11 @@ except ImportError:
 from .._model.errors import TalosError
 from .._model.memory_file import memory_file
 from .._model.plain_files import NotPlain, read_plain
-from .._model.records import Json
+from .._model.records import Json, dig, list_at
 from .api import CONNECT_TIMEOUT, PATIENCE, REQUEST_TIMEOUT, Api, Pool
+from .kubeconfig import HINT, read_kubeconfig
 from .login_plugin import Issued, LoginPlugin
 from .whole_answer import LimitedSocket
-
-_HINT = "Name a kubeconfig that can be read, and one of its contexts, or run where KUBECONFIG or a pod's own account names an API server."
 
 
 @dataclass(frozen=True)
@@ -69,9 +67,9 @@ def open_api(access: Access, *, connect: float = CONNECT_TIMEOUT, timeout: float
     configuration = official.Configuration()
     given = _Given()
     try:
-        text = access.content or _text(access)
-        if text:
-            config, given = _without_keys(text, access)
+        found = read_kubeconfig(access.kubeconfig, access.content)
+        if found is not None:
+            config, given = _without_keys(found, access.context)
             official_config.load_kube_config_from_dict(config, context=access.context or None, client_configuration=configuration, persist_config=False)
         else:
             official_config.load_incluster_config(client_configuration=configuration)
@@ -79,7 +77,7 @@ def open_api(access: Access, *, connect: float = CONNECT_TIMEOUT, timeout: float
     except TalosError:
         raise
     except Exception as error:  # the loader raises whatever its plugins do
-        raise TalosError("CredentialsInvalid", f"The credential of the Kubernetes API server cannot be used: {_said(error)}.", _HINT) from None
+        raise TalosError("CredentialsInvalid", f"The credential of the Kubernetes API server cannot be used: {_said(error)}.", HINT) from None
     client = official.ApiClient(configuration)
     pool = client.rest_client.pool_manager
     for name in ("cert_reqs", "ca_certs", "cert_file", "key_file", "ca_cert_data", "assert_hostname"):
@@ -103,7 +101,7 @@ def open_api(access: Access, *, connect: float = CONNECT_TIMEOUT, timeout: float
             settings = configuration.auth_settings().values()
             value = next((str(entry["value"]) for entry in settings if entry.get("key", "").lower() == "authorization" and entry.get("value")), "")
         if not (value.isascii() and value.isprintable()):
-            raise TalosError("CredentialsInvalid", "The token for the Kubernetes API server is none: something in it cannot be sent.", _HINT)
+            raise TalosError("CredentialsInvalid", "The token for the Kubernetes API server is none: something in it cannot be sent.", HINT)
         return {"Authorization": value} if value else {}
 
     def renew() -> bool:
@@ -139,56 +137,33 @@ def context_for(text: str, cluster: str) -> str:
     return current if current in found else found[0]
 
 
-def _text(access: Access) -> str:
-    """The kubeconfig that applies, '' where only the pod's account is left."""
-    path = access.kubeconfig or os.environ.get("KUBECONFIG", "").split(os.pathsep)[0]
-    if not path and not os.environ.get("KUBERNETES_SERVICE_HOST"):
-        path = "~/.kube/config"
-    if not path:
-        return ""
-    try:
-        return read_plain(Path(path).expanduser()).decode()
-    except (OSError, NotPlain, UnicodeDecodeError) as error:
-        raise TalosError("CredentialsInvalid", f"The kubeconfig {path} cannot be read: {_said(error)}.", _HINT) from None
-
-
-def _without_keys(text: str, access: Access) -> tuple[dict[str, Json], _Given]:
+def _without_keys(config: dict[str, Json], context: str) -> tuple[dict[str, Json], _Given]:
     """The kubeconfig without what stands in it of the user's certificate, token file and login program, and these."""
-    config = yaml.safe_load(text)
-    if not isinstance(config, dict):
-        raise ValueError("it is no kubeconfig")
-    folder = os.path.dirname(os.path.abspath(os.path.expanduser(access.kubeconfig))) if access.kubeconfig else os.getcwd()
-    current = access.context or config.get("current-context")
-    names = {entry.get("name"): entry.get("context") or {} for entry in config.get("contexts") or [] if isinstance(entry, dict)}
-    if current not in names:
-        raise ValueError(f"it has no context '{current or ''}'; it has {', '.join(map(str, names)) or 'none'}")
-    clusters = {entry.get("name"): entry.get("cluster") for entry in config.get("clusters") or [] if isinstance(entry, dict)}
+    current = context or str(config.get("current-context") or "")
+    contexts = {str(entry.get("name")): entry.get("context") for entry in list_at(config, "contexts") if isinstance(entry, dict)}
+    if current not in contexts:
+        raise ValueError(f"it has no context '{current}'; it has {', '.join(contexts) or 'none'}")
+    clusters = {str(entry.get("name")): entry.get("cluster") for entry in list_at(config, "clusters") if isinstance(entry, dict)}
     given = _Given()
-    for entry in config.get("users") or []:
+    for entry in list_at(config, "users"):
         user = entry.get("user") if isinstance(entry, dict) else None
-        if not isinstance(user, dict):
+        if not isinstance(entry, dict) or not isinstance(user, dict):
             continue
-        for name in ("client-certificate", "client-key"):
-            if isinstance(user.get(name), str):
-                user[name] = os.path.join(folder, user[name])
-        if isinstance(user.get("token"), str):
-            user["token"] = user["token"].strip()
+        token = user.get("token")
+        if isinstance(token, str):
+            user["token"] = token.strip()
         certificate, secret = user.pop("client-certificate-data", None), user.pop("client-key-data", None)
         token_file, plugin = user.pop("tokenFile", None), user.pop("exec", None)
-        if entry.get("name") != names[current].get("user"):
+        if str(entry.get("name")) != str(dig(contexts[current], "user")):
             continue
         if isinstance(certificate, str) and isinstance(secret, str):
             given.key = (_decoded(certificate), _decoded(secret))
         if isinstance(token_file, str) and token_file:
-            given.token_file = os.path.join(folder, token_file)
+            given.token_file = token_file
             _token_in(given.token_file)
         elif isinstance(plugin, dict) and not user.get("token"):
-            cluster = clusters.get(names[current].get("cluster"))
-            given.plugin = LoginPlugin(plugin, folder, dict(cluster) if isinstance(cluster, dict) else {})
-    for entry in config.get("clusters") or []:
-        cluster = entry.get("cluster") if isinstance(entry, dict) else None
-        if isinstance(cluster, dict) and isinstance(cluster.get("certificate-authority"), str):
-            cluster["certificate-authority"] = os.path.join(folder, cluster["certificate-authority"])
+            cluster = clusters.get(str(dig(contexts[current], "cluster")))
+            given.plugin = LoginPlugin(plugin, os.getcwd(), dict(cluster) if isinstance(cluster, dict) else {})
     return config, given
 
 
@@ -198,7 +173,7 @@ def _token_in(path: str) -> str:
         return read_plain(path).decode("ascii").strip()
     except (OSError, NotPlain, UnicodeDecodeError) as error:
         why = "it is no text" if isinstance(error, UnicodeDecodeError) else _said(error)
-        raise TalosError("CredentialsInvalid", f"The token in {path} cannot be read: {why}.", _HINT) from None
+        raise TalosError("CredentialsInvalid", f"The token in {path} cannot be read: {why}.", HINT) from None
 
 
 def _decoded(data: str) -> str:

@@ -71,6 +71,7 @@ def patch_of_documents(documents: Iterable[Any], version: str, *, source: str = 
     """The same from documents as plain data, as a TalosConfigPatch record has them; a placeholder that was left in them is refused."""
     try:
         nodes = [node_of(document) for document in documents]
+        refuse_json_patch([Node(SEQUENCE, nodes, 0)])
         refuse_in_nodes(nodes)
         return Patch(version, _steps([node for node in nodes if not node.is_null()], version), source)
     except ConfigProblem as error:

@@ -83,6 +83,11 @@ class Broken:
     line: int
     message: str
 
+    @property
+    def sentence(self) -> str:
+        """The message with its full stop, where another sentence follows."""
+        return self.message.rstrip(".") + "."
+
 
 @dataclass(frozen=True)
 class Listing:

@@ -32,7 +32,7 @@ from .._model.records import CLUSTER, MACHINE, Record
 from .._model.timing import Timing
 from .lease import held
 from .life_reads import look, unknown
-from .record_reads import credentials_for, rules_for
+from .record_reads import credentials_for, no_cluster, rules_for
 from .teller import Teller
 
 
@@ -118,7 +118,7 @@ def _records(request: Request, ports: Ports) -> Bootstrapping:
         raise ValueError("a bootstrap without a store is refused before anything is read")
     cluster = ports.store.get(CLUSTER, request.cluster)
     if cluster is None:
-        raise TalosError("RecordNotFound", f"There is no cluster {request.cluster} in {ports.store.description}.", "Check the name.")
+        raise no_cluster(ports.store, request.cluster)
     machines = in_cluster(ports.store.list(MACHINE).records, request.cluster)
     machine = next((entry for entry in machines if entry.name == request.machine), None)
     if machine is None:

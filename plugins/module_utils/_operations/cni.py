@@ -23,7 +23,7 @@ from .._model.records import CLUSTER, Record, dig, text_at
 from .._model.timing import Timing
 from .admin_access import access_from
 from .network_plan import Writer, differences, plan_network, render_twice, told
-from .record_reads import need_store
+from .record_reads import need_store, no_cluster
 from .rendering import bundle_of
 
 #: How often a Kubernetes that does not answer yet is asked again, in seconds.
@@ -47,7 +47,7 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     store = need_store(ports)
     record = store.get(CLUSTER, request.cluster)
     if record is None:
-        raise TalosError("RecordNotFound", f"There is no cluster {request.cluster} in {store.description}.", "Check the name.")
+        raise no_cluster(store, request.cluster)
     if ports.networks is None:
         raise TalosError("InternalError", "Nothing can ask the cluster's Kubernetes.", "This is a fault of the collection; please report it.")
     case = _case(request, record)

@@ -34,7 +34,7 @@ from .._model.timing import Timing
 from .config_shown import change_lines, difference_lines, masked_config, shown_differences
 from .life_reads import unknown
 from .probing import each
-from .record_reads import MachineView, address_of, credentials_for, need_store
+from .record_reads import MachineView, address_of, credentials_for, need_store, no_cluster
 from .rendering import Renderer
 from .select import chosen
 
@@ -98,8 +98,7 @@ async def _machines(request: Request, ports: Ports) -> list[_Looked]:
     named = bool(request.machines or request.select)
     names = chosen(listing.records, request.machines, request.select, request.cluster)
     if request.cluster and not names and request.cluster not in clusters:
-        raise TalosError("RecordNotFound", f"There is no cluster {request.cluster} in {store.description}.",
-                         "Check the name; talos_cluster_info lists the clusters.")
+        raise no_cluster(store, request.cluster)
     if not named and not any(is_approved(record) for record in listing.records if record.name in names):
         ports.progress(f"Cluster {request.cluster} has no approved machine.")
     records = [_record(listing, name, store) for name in names]
@@ -128,7 +127,7 @@ def _record(listing: Listing, name: str, store: Store) -> Record:
             return record
     for entry in listing.broken:
         if entry.name == name:
-            raise TalosError("RecordBroken", f"Machine {name} cannot be read ({entry.source}, line {entry.line}): {entry.message}", "Mend the file.")
+            raise TalosError("RecordBroken", f"Machine {name} cannot be read ({entry.source}, line {entry.line}): {entry.sentence}", "Mend the file.")
     raise TalosError("RecordNotFound", f"There is no machine {name} in {store.description}.", "Check the name; talos_machine_info lists the machines.")
 
 

@@ -30,7 +30,7 @@ from .backup_place import open_place, place_of, read_backup, read_place
 from .in_thread import in_thread
 from .lease import held
 from .life_reads import unknown
-from .record_reads import credentials_for, rules_for
+from .record_reads import credentials_for, no_cluster, rules_for
 from .snapshot_stream import Passing, shown_size
 
 #: Seconds between two lines about a snapshot that is on its way.
@@ -93,7 +93,7 @@ async def _observe(request: Request, ports: Ports) -> _Seen:
         raise TalosError("InvalidInput", "It is not said whose etcd is saved.", "Set cluster, or backup with the name of a record.")
     cluster = ports.store.get(CLUSTER, name) if ports.store is not None else None
     if ports.store is not None and cluster is None:
-        raise TalosError("RecordNotFound", f"There is no cluster {name} in {ports.store.description}.", "Check the name.")
+        raise no_cluster(ports.store, name)
     place = place_of(record, request.destination)
     archive, stored = await _place(ports, place, request.keys)
     where = _planes(request, ports, name)

@@ -26,7 +26,7 @@ from .._model.records import CLUSTER, MACHINE, Json, Record
 from .._model.timing import Timing
 from .life_reads import unknown
 from .probing import each
-from .record_reads import credentials_for
+from .record_reads import credentials_for, no_cluster
 
 T = TypeVar("T")
 
@@ -91,7 +91,7 @@ def _records(request: Request, ports: Ports) -> tuple[Record | None, tuple[Recor
         return None, ()
     cluster = ports.store.get(CLUSTER, request.cluster)
     if cluster is None:
-        raise TalosError("RecordNotFound", f"There is no cluster {request.cluster} in {ports.store.description}.", "Check the name.")
+        raise no_cluster(ports.store, request.cluster)
     return cluster, in_cluster(ports.store.list(MACHINE).records, request.cluster)
 
 

@@ -36,7 +36,7 @@ from .lease import held
 from .life_reads import look, unknown
 from .machine_effects import Effects
 from .provisioning_reads import Surroundings
-from .record_reads import credentials_for, need_store, rules_for
+from .record_reads import credentials_for, need_store, no_cluster, rules_for
 from .rendering import Renderer
 from .rounds import Round
 from .snapshot_stream import Passing, shown_size
@@ -145,7 +145,7 @@ def _records(one: _Run) -> Restoring:
     request, store = one.request, need_store(one.ports)
     cluster = store.get(CLUSTER, request.cluster)
     if cluster is None:
-        raise TalosError("RecordNotFound", f"There is no cluster {request.cluster} in {store.description}.", "Check the name.")
+        raise no_cluster(store, request.cluster)
     machines = in_cluster(store.list(MACHINE).records, request.cluster)
     machine = next((entry for entry in machines if entry.name == request.machine), None)
     if machine is None:

@@ -30,7 +30,7 @@ from .life_reads import unknown
 from .machine_rows import machine_row
 from .node_reads import read_maintenance
 from .probing import each
-from .record_reads import credentials_for, need_store, record_in
+from .record_reads import credentials_for, need_store, no_cluster, record_in
 from .select import as_document, chosen
 
 
@@ -50,8 +50,11 @@ async def run(request: Request, ports: Ports, gate: Gate) -> Outcome:
     """Read records and nodes. The plan has no step; it shows what could not be looked at."""
     store = need_store(ports)
     listing = store.list(MACHINE)
-    clusters = {record.name: record for record in store.list(CLUSTER).records}
+    recorded = store.list(CLUSTER)
+    clusters = {record.name: record for record in recorded.records}
     names = chosen(listing.records, request.machines, request.select, request.cluster)
+    if request.cluster and not names and request.cluster not in {*clusters, *(entry.name for entry in recorded.broken)}:
+        raise no_cluster(store, request.cluster)
     records = [record_in(listing, name, "machine", store.description) for name in names]
     readings = await each(records, lambda machine: _now(request, ports, machine, clusters.get(cluster_of(machine))))
     shown: list[Json] = []

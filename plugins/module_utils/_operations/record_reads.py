@@ -11,6 +11,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from .._decide.approved import approved_control_planes, in_cluster
+from .._decide.names import nearest
 from .._model.approval import was_sent
 from .._model.credentials import Credentials
 from .._model.dialling import dial_rules
@@ -58,6 +59,12 @@ def check_names(store: Store, names: Iterable[str]) -> None:
                          "Check the name; talos_machine_info lists the machines.")
 
 
+def no_cluster(store: Store, name: str) -> TalosError:
+    """What is raised for the name of a cluster that has no record."""
+    near = nearest(name, (record.name for record in store.list(CLUSTER).records))
+    return TalosError("RecordNotFound", f"There is no cluster {name} in {store.description}.", near or "Check the name; talos_cluster_info lists the clusters.")
+
+
 def record_in(listing: Listing, name: str, what: str, where: str) -> Record:
     """The record of that name; `what` is machine or cluster. Raises TalosError `RecordBroken` or `RecordNotFound`."""
     for record in listing.records:
@@ -65,9 +72,10 @@ def record_in(listing: Listing, name: str, what: str, where: str) -> Record:
             return record
     for entry in listing.broken:
         if entry.name == name:
-            raise TalosError("RecordBroken", f"{what.capitalize()} {name} cannot be read ({entry.source}, line {entry.line}): {entry.message}",
+            raise TalosError("RecordBroken", f"{what.capitalize()} {name} cannot be read ({entry.source}, line {entry.line}): {entry.sentence}",
                              "Mend the file.")
-    raise TalosError("RecordNotFound", f"There is no {what} {name} in {where}.", f"Check the name; without names all {what}s are shown.")
+    near = nearest(name, (record.name for record in listing.records))
+    raise TalosError("RecordNotFound", f"There is no {what} {name} in {where}.", near or f"Check the name; without names all {what}s are shown.")
 
 
 def read_machine(store: Store, name: str) -> MachineView:

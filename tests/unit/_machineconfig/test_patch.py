@@ -111,6 +111,12 @@ def test_json_patches_are_refused_with_the_merge_that_says_the_same(text: str, h
     assert caught.value.cause == JSON_PATCH and hint in caught.value.hint and caught.value.source == "p.yaml"
 
 
+def test_operations_in_a_record_are_known_as_such() -> None:
+    with pytest.raises(ConfigProblem) as caught:
+        patch.patch_of_documents([{"op": "add", "path": "/machine/nodeLabels/a", "value": "x"}], "1.13", source="patch p")
+    assert caught.value.cause == JSON_PATCH and "nodeLabels:\n        a: x\n" in caught.value.hint and caught.value.source == "patch p"
+
+
 @pytest.mark.parametrize(("path", "value"), [
     ("/machine/token", "hunter2secret"), ("/machine/ca/key", "aHVudGVyMnNlY3JldA=="), ("/machine/registries/config/r.lan/auth/password", "pw"),
     ("/cluster/inlineManifests/-", '{"name": "s", "contents": "kind: Secret\\nstringData:\\n  password: hunter2secret\\n"}'),

@@ -63,7 +63,8 @@ def test_who_holds_the_lock() -> None:
 def test_a_name_that_is_none_and_a_file_that_is_broken() -> None:
     store = Store(cluster(), broken=(Broken(CLUSTER, "test", "clusters/test.yaml", 3, "a tab"),))
     assert told(store).extra["broken"][0]["name"] == "test"
-    for name, reason in (("nobody", "RecordNotFound"), ("test", "RecordBroken")):
+    for name, reason, hint in (("nobody", "RecordNotFound", "Check the name"), ("pord", "RecordNotFound", "Did you mean prod?"),
+                               ("test", "RecordBroken", "Mend the file.")):
         with pytest.raises(TalosError) as caught:
             told(store, clusters=(name,))
-        assert caught.value.reason == reason
+        assert caught.value.reason == reason and hint in caught.value.hint

@@ -116,6 +116,12 @@ def test_a_patch_file_that_is_no_record_holds_everybody(world: World) -> None:
     assert set(reasons(outcome).values()) == {"RenderFailed"} and "cut.yaml" in shown(outcome)["cp"]["message"]
 
 
+def test_a_broken_file_is_told_in_whole_sentences(world: World) -> None:
+    (world.folder / "ichor" / "patches").mkdir(exist_ok=True)
+    (world.folder / "ichor" / "patches" / "bad.yaml").write_text("a: 1\na: 2\n", encoding="utf-8")
+    assert {row.message.rpartition(": ")[2] for row in look(world, compare=False).machines} == {"the key 'a' is there twice. Mend the file."}
+
+
 def test_without_a_bundle_nobody_is_asked(world: World) -> None:
     (world.folder / "ichor" / "secrets" / "prod.yaml").unlink()
     outcome = look(world)

@@ -139,6 +139,16 @@ def test_an_unknown_name_and_a_broken_record_are_told_apart() -> None:
     assert [entry["name"] for entry in info(ports(None, store)).extra["broken"]] == ["bad"]
 
 
+def test_a_cluster_that_is_none_is_no_empty_one() -> None:
+    store = Store(cluster(), machine(3, clusterRef="dev"), cluster("empty"), broken=[Broken("TalosCluster", "bad", "clusters/bad.yaml", 4, "two colons")])
+    for name, hint in (("pord", "Did you mean prod?"), ("zzz", "Check the name; talos_cluster_info lists the clusters.")):
+        with pytest.raises(TalosError) as caught:
+            info(ports(None, store), cluster=name)
+        assert (caught.value.reason, caught.value.message, caught.value.hint) == ("RecordNotFound", f"There is no cluster {name} in memory.", hint)
+    for name, machines in (("prod", []), ("empty", []), ("bad", []), ("dev", ["prod-3"])):
+        assert [row.name for row in info(ports(None, store), cluster=name).machines] == machines
+
+
 def test_a_vanished_record_is_reported() -> None:
     (warning,) = info(ports(None, Store(cluster(), machine(1), vanished=["prod-9"]))).plan.warnings
     assert warning.rule == "4/vanished" and "prod-9" in warning.message
