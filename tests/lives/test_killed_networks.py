@@ -12,14 +12,13 @@ import shutil
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
+import yaml
 from ansible_collections.ichor.talos.plugins.module_utils._decide.cni_values import for_render
 
 from tests.lab.control import Lab
-from tests.lives.records import chosen
 from tests.nursery.client import Ended, Nursery
 from tests.parts.build import build
 from tests.parts.network_chart import CHART, NAMESPACE, install, rendered
@@ -41,8 +40,6 @@ class World:
     running: Running
     kubernetes: Kubernetes
     nursery: Nursery
-    #: Where a directory store is.
-    folder: Path
 
     def adopt(self, *, after: int = 0, **more: Any) -> Ended:
         """One run, which is killed once it has done `after` steps; 0 for a whole one."""
@@ -53,8 +50,9 @@ class World:
     def end(self) -> dict[str, Any]:
         """The network's objects and the records, without what is of chance."""
         objects = {str(one["kind"]) + "/" + str(one["metadata"]["name"]): self._object(one) for one in rendered(for_render({}))}
-        store = self.running.records
-        records = {f"{kind}/{name}": _written(store.record(kind, name) or {}) for kind in ("clusters", "machines", "patches") for name in store.names(kind)}
+        store = self.running.folder / "ichor"
+        records = {str(path.relative_to(store)): _plain(yaml.safe_load(path.read_text(encoding="utf-8")))
+                   for kind in ("clusters", "machines", "patches") for path in sorted((store / kind).glob("*.yaml"))}
         return {**objects, **records, "ready": self.running.ready("cp-1")}
 
     def _object(self, wanted: dict[str, Any]) -> Any:
@@ -64,15 +62,8 @@ class World:
         return {**found, "data": sorted(found["data"])} if wanted["kind"] == "Secret" else found
 
     def forget(self) -> None:
-        shutil.rmtree(self.folder, ignore_errors=True)
-        self.running.kept_in = self.running.records.another(self.folder)
+        shutil.rmtree(self.running.folder / "ichor", ignore_errors=True)
         self.kubernetes.clear()
-
-
-def _written(record: dict[str, Any]) -> Any:
-    """Without its status, and without the namespace, which is another one after each beginning."""
-    metadata = {key: value for key, value in record["metadata"].items() if key != "namespace"}
-    return _plain({"metadata": metadata, "spec": record["spec"]})
 
 
 def _plain(found: Any) -> Any:
@@ -83,12 +74,10 @@ def _plain(found: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
-    folder = tmp_path_factory.mktemp("killed-network")
-    with (kubernetes() as found, Lab.start({"nodes": {}}, speed=20) as lab, Nursery(HELM_BIN=str(build("helm-3.22"))) as nursery,
-          chosen(folder / "ichor") as records):
+    with kubernetes() as found, Lab.start({"nodes": {}}, speed=20) as lab, Nursery(HELM_BIN=str(build("helm-3.22"))) as nursery:
         at = f"cluster:\n  controlPlane:\n    endpoint: {found.endpoint}\n"
         configs = {"cp-1": configuration("1.13", "controlplane", named("cp-1"), NO_FLANNEL, at)}
-        yield World(Running(lab, folder, network_of(__name__), configs, kept_in=records).start(), found, nursery, folder / "ichor")
+        yield World(Running(lab, tmp_path_factory.mktemp("killed-network"), network_of(__name__), configs).start(), found, nursery)
 
 
 def _again(steps: list[dict[str, Any]], done: int) -> int:

@@ -17,10 +17,10 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 import pytest
+import yaml
 
 from ansible_collections.ichor.talos.plugins.module_utils._decide.cni_values import for_render
 from tests.lab.control import Lab
-from tests.lives.records import Records
 from tests.parts.build import build
 from tests.parts.network_chart import CHART, NAMESPACE, install
 from tests.scenarios.adopting import Running, configuration, named
@@ -48,7 +48,7 @@ class World:
 
     def run(self, *more: str, rc: int | None = 0, **variables: Any) -> Run:
         options = {"ichor_cluster": "prod", "ichor_addresses": list(self.running.addresses.values()), "ichor_talosconfig": str(self.running.path),
-                   **self.project.records.variables, "ichor_allow_loopback": True, "ichor_consent_class_b": True,
+                   "ichor_store_path": str(self.project.store), "ichor_allow_loopback": True, "ichor_consent_class_b": True,
                    "ichor_kubernetes_version": "v1.36.3", "ichor_cilium_chart": str(CHART), **variables}
         return self.project.run("ichor.talos.adopt", "-e", json.dumps({name: value for name, value in options.items() if value is not None}), *more, rc=rc)
 
@@ -75,8 +75,8 @@ class World:
 
     def recorded(self) -> dict[str, Any]:
         """spec.cni of the cluster's record, {} where there is none."""
-        found = self.project.records.record("clusters", "prod")
-        return dict(found["spec"]["cni"]) if found else {}
+        path = self.project.store / "clusters" / "prod.yaml"
+        return dict(yaml.safe_load(path.read_text(encoding="utf-8"))["spec"]["cni"]) if path.exists() else {}
 
     def in_kubernetes(self) -> dict[str, Any]:
         """The same where the records are in the API server."""
@@ -86,17 +86,16 @@ class World:
     def forget(self) -> None:
         """As before the adoption: no store, no network."""
         shutil.rmtree(self.project.store, ignore_errors=True)
-        self.project.kept_in = self.running.kept_in = self.project.records.another(self.project.store)
         self.kubernetes.clear()
 
 
 @pytest.fixture(scope="module")
-def shared(tmp_path_factory: pytest.TempPathFactory, records: Records) -> Iterator[World]:
+def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     folder = tmp_path_factory.mktemp("network")
     with kubernetes() as found, Lab.start({"nodes": {}}, speed=20) as lab:
         at = f"cluster:\n  controlPlane:\n    endpoint: {found.endpoint}\n"
         running = Running(lab, folder / "project", network_of(__name__), {"cp-1": configuration("1.13", "controlplane", named("cp-1"), NO_FLANNEL, at)})
-        project = Project(folder / "project", environment={"HELM_BIN": str(build("helm-3.22"))}, kept_in=records.another(folder / "project" / "ichor"))
+        project = Project(folder / "project", environment={"HELM_BIN": str(build("helm-3.22"))})
         yield World(running.start(), found, project)
 
 

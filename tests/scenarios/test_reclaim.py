@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,7 +19,7 @@ from tests.lives.running_cluster import LONGEST, QUICK
 from tests.parts.build import build
 from tests.scenarios.awx_jobs import Awx, Job, answered
 from tests.scenarios.foreign_cluster import Foreign
-from tests.scenarios.playing import Project, Run, Task, a_project, network_of, wait_for
+from tests.scenarios.playing import Project, Run, Task, network_of, wait_for
 
 NETWORK = network_of(__name__)
 RESET = "Reset"
@@ -33,16 +34,16 @@ def lab() -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="module")
-def project(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Project]:
+def project(tmp_path_factory: pytest.TempPathFactory) -> Project:
     """A store with the cluster prod, which has no machine yet."""
-    with a_project(tmp_path_factory.mktemp("reclaim") / "project", defaults={"allow_loopback": True, "timing": TIMING}) as made:
-        made.play("prod", [
-            {"ichor.talos.talos_cluster": {
-                "name": "prod", "endpoint": f"https://{NETWORK}.200:6443", "talos_version": "v1.13.9", "kubernetes_version": "v1.35.0", "bundle": "prod",
-                "control_planes": 1, "discovery": {"ranges": [f"{NETWORK}.1-40"]}}},
-            {"ichor.talos.talos_secrets": {"cluster": "prod"}},
-        ])
-        yield made
+    made = Project(Path(tmp_path_factory.mktemp("reclaim")) / "project", defaults={"allow_loopback": True, "timing": TIMING})
+    made.play("prod", [
+        {"ichor.talos.talos_cluster": {
+            "name": "prod", "endpoint": f"https://{NETWORK}.200:6443", "talos_version": "v1.13.9", "kubernetes_version": "v1.35.0", "bundle": "prod",
+            "control_planes": 1, "discovery": {"ranges": [f"{NETWORK}.1-40"]}}},
+        {"ichor.talos.talos_secrets": {"cluster": "prod"}},
+    ])
+    return made
 
 
 @pytest.fixture(scope="module")
@@ -105,11 +106,11 @@ def life(project: Project, foreign: Foreign, host: str, **more: Any) -> tuple[st
 
 
 def record_of(project: Project, name: str) -> dict[str, Any]:
-    return project.records.record("machines", name) or {}
+    return dict(yaml.safe_load((project.store / "machines" / f"{name}.yaml").read_text(encoding="utf-8")))
 
 
 def status_of(project: Project, name: str) -> dict[str, Any]:
-    return project.records.status("machines", name)
+    return dict(json.loads((project.store / ".state" / "machines" / f"{name}.json").read_text(encoding="utf-8"))["status"])
 
 
 def test_the_job_templates_show_ask_and_reset(project: Project, lab: Lab, old: Foreign) -> None:
@@ -119,8 +120,8 @@ def test_the_job_templates_show_ask_and_reset(project: Project, lab: Lab, old: F
         "awx_setup_credentials": ["store of prod"], "awx_setup_clusters": ["prod"]}))
     templates = {one["name"]: one for one in yaml.safe_load((project.folder / "awx" / "objects" / "job_template.yml").read_text(encoding="utf-8"))}
     plan, reset = templates["Talos: reclaim, plan"], templates["Talos: reclaim"]
-    awx = Awx({"TALOSCONFIG": old.talosconfig(project.folder), **project.records.environment},
-              {"ichor_timing": TIMING, "ichor_allow_loopback": True, **project.records.variables})
+    awx = Awx({"TALOSCONFIG": old.talosconfig(project.folder)},
+              {"ichor_timing": TIMING, "ichor_allow_loopback": True, "ichor_store_path": str(project.store)})
 
     def job(template: dict[str, Any], **answers: str) -> tuple[Job, dict[str, Any]]:
         done = awx.job(template["playbook"], check=template["job_type"] == "check",
@@ -197,8 +198,9 @@ def test_what_was_reclaimed_is_approved_and_runs(project: Project, lab: Lab, old
 
     # Without a talosconfig the bundle of the cluster opens its own.
     assert "talos_machine_removal" in refused(project, old, "old-w-1", "MachineManaged", talosconfig=None)["msg"]
-    project.records.lose_status("machines", worker)
-    project.records.remove("machines", worker)
+    for folder in ("machines", ".state/machines"):
+        for path in (project.store / folder).glob(f"{worker}.*"):
+            path.unlink()
     assert "does exist" in refused(project, old, "old-w-1", "QuorumUnknown", talosconfig=None, force_ungraceful=True)["msg"]
     output, result = life(project, old, "old-w-1", talosconfig=None)
     assert "add_machine" in output and result["inspections"][0]["cluster"]["managed_as"] == "prod"
