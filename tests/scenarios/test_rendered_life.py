@@ -186,6 +186,27 @@ def test_what_is_written_otherwise_on_the_node_is_no_drift_and_what_is_changed_i
         by_hand(project, NODES["cp"]["address"], text)
 
 
+def test_a_ca_that_a_node_accepts_beside_its_own_is_shown_and_never_applied(life: Life, lab: Lab, project: Project) -> None:
+    text, other = lab.config(node="worker", which="active"), yaml.safe_load(project.records.bundle())["certs"]["etcd"]["crt"]
+    try:
+        by_hand(project, NODES["worker"]["address"], rotating(text, other))
+        mark = lab.mark()
+        run = project.play("rotating", [INFO, {**APPLY, "ignore_errors": True}])
+        assert states(run["Compare"]) == {CONTROL_PLANE: "Converged", WORKER: "AuthorityMismatch"}
+        found = next(entry for entry in run["Compare"]["configs"] if entry["name"] == WORKER)
+        assert [one["path"] for one in found["authority"]] == ["machine.acceptedCAs.0.crt"] and found["differences"] == []
+        assert writes(lab, mark) == []
+    finally:
+        by_hand(project, NODES["worker"]["address"], text)
+
+
+def rotating(text: str, certificate: str) -> str:
+    """The same in the middle of a rotation: another CA is accepted beside the node's own."""
+    documents = list(yaml.safe_load_all(text))
+    documents[0]["machine"]["acceptedCAs"] = [{"crt": certificate}]
+    return yaml.safe_dump_all(documents, sort_keys=False)
+
+
 def test_credentials_from_the_bundle_are_taken_by_the_nodes(life: Life, project: Project) -> None:
     issue = {"name": "Issue", "ichor.talos.talos_credentials": {"kind": "talosconfig", "cluster": "prod", "path": "talosconfig"}}
     run = project.play("credentials", [issue, {**issue, "name": "Again"}, {
