@@ -104,12 +104,15 @@ class Begun:
 
     def killed_at(self, moment: Callable[[], object], what: str) -> None:
         """Kill the container as soon as something holds; the job must not have ended before."""
+        told = ""
         try:
             wait_for(lambda: moment() or self.process.poll() is not None, what)
             ended = self.process.poll() is not None
+            if ended and (answer := self.folder / "answer.json").exists():
+                told = "".join(str(event.get("stdout", "")) for event in json.loads(answer.read_text(encoding="utf-8"))["events"])
         finally:
             self._clear()
-        assert not ended, f"the job ended before: {what}"
+        assert not ended, f"the job ended before: {what}\n{told}"
 
     def _clear(self) -> None:
         end = time.monotonic() + SECONDS

@@ -7,7 +7,9 @@ the next one goes on. And five jobs at once that all want to restart the same ma
 
 from __future__ import annotations
 
+import datetime
 import json
+import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,7 +18,7 @@ import pytest
 from tests.lab.control import Lab
 from tests.parts.apiserver import ApiServer
 from tests.scenarios.awx_jobs import Awx, Begun
-from tests.scenarios.playing import QUICK, Project, lab_of, machine, network_of, writes
+from tests.scenarios.playing import QUICK, Project, lab_of, machine, network_of, wait_for, writes
 from tests.scenarios.sending import cluster
 
 NETWORK = network_of(__name__)
@@ -70,6 +72,13 @@ def nothing_is_left(server: ApiServer) -> None:
         assert {entry["type"]: entry["reason"] for entry in record["status"]["conditions"]}["Ready"] == "Converged"
 
 
+def forgotten(server: ApiServer) -> bool:
+    """Whether each send that a killed job may still have been making began so long ago that the next one makes it anew."""
+    began = [record["status"]["sending"]["time"] for record in machines(server).values() if record["status"].get("sending")]
+    latest = max((datetime.datetime.fromisoformat(at.replace("Z", "+00:00")).timestamp() for at in began), default=0.0)
+    return time.time() - latest > 1.5 * IMPATIENT["apply"] + 1.0
+
+
 def one_after_the_other(lab: Lab, since: int) -> list[str]:
     """Who was restarted, in order; none was told before the one before it ran again."""
     order: list[str] = []
@@ -119,9 +128,11 @@ def test_what_jobs_leave_that_are_cut_off_and_five_at_once(tmp_path_factory: pyt
     lab.fault(node="cp", kind="answer-hang", rpc=SEND)
     awx.begin("apply.yml", **WANTED).killed_at(lambda: tried(lab, SEND), "the first send")
     lab.clear(node="cp")
+    wait_for(lambda: forgotten(own), "the sends of the killed job count no more")
 
     # Killed once etcd is bootstrapped, and the next one bootstraps nothing again.
     awx.begin("apply.yml", **WANTED).killed_at(lambda: tried(lab, BOOTSTRAP), "the bootstrap")
+    wait_for(lambda: forgotten(own), "the sends of the killed job count no more")
     successful(awx.begin("apply.yml", **WANTED))
     assert sorted(received(lab)) == [("cp", SEND), ("cp", BOOTSTRAP), ("w-1", SEND), ("w-2", SEND)]
 
