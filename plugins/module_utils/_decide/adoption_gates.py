@@ -35,8 +35,7 @@ def _nobody(case: Case) -> Iterable[Refusal]:
 
 def _broken(case: Case) -> Iterable[Refusal]:
     for broken in case.seen.broken:
-        where = f"{broken.source}, line {broken.line}" if broken.line else broken.source
-        yield Refusal(case.target, "RecordBroken", f"{broken.kind} {broken.name} cannot be read ({where}): {broken.sentence}", "Mend the file.",
+        yield Refusal(case.target, "RecordBroken", f"{broken.kind} {broken.name} cannot be read ({broken.where}): {broken.sentence}", "Mend the file.",
                       "15/record-broken")
 
 

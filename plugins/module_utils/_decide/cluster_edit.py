@@ -142,8 +142,7 @@ class _Case:
 def _broken(case: _Case) -> Iterable[Refusal]:
     broken = case.seen.broken
     if broken is not None:
-        where = f"{broken.source}, line {broken.line}" if broken.line else broken.source
-        yield case.refuse("4/record-broken", "RecordBroken", f"Cluster {case.edit.name} cannot be read ({where}): {broken.sentence}", "Mend the file.")
+        yield case.refuse("4/record-broken", "RecordBroken", f"Cluster {case.edit.name} cannot be read ({broken.where}): {broken.sentence}", "Mend the file.")
 
 
 def _tracked(case: _Case) -> Iterable[Refusal]:

@@ -23,8 +23,7 @@ def missing_record(name: str, machine: Record | None, broken: Broken | None, oth
     """The refusal of a name that is no record, or a record that cannot be read; None where it is there."""
     target = Target(name=name)
     if broken is not None:
-        where = f"{broken.source}, line {broken.line}" if broken.line else broken.source
-        return Refusal(target, "RecordBroken", f"Machine {name} cannot be read ({where}): {broken.sentence}", "Mend the file.", "4/record-broken")
+        return Refusal(target, "RecordBroken", f"Machine {name} cannot be read ({broken.where}): {broken.sentence}", "Mend the file.", "4/record-broken")
     if machine is not None:
         return None
     hint = nearest(name, (other.name for other in others)) or "Check the name; talos_machine_info lists the machines."

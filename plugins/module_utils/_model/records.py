@@ -84,6 +84,11 @@ class Broken:
     message: str
 
     @property
+    def where(self) -> str:
+        """Its source, and the line in it where one is known."""
+        return f"{self.source}, line {self.line}" if self.line else self.source
+
+    @property
     def sentence(self) -> str:
         """The message with its full stop, where another sentence follows."""
         return self.message.rstrip(".") + "."

@@ -142,8 +142,7 @@ def patches_of(store: Store, cluster: str) -> tuple[PatchRecord, ...]:
     """The patches of a cluster. Raises TalosError `RenderFailed` where one cannot be read: whom it selects is not known."""
     listing = store.list(CONFIG_PATCH)
     for broken in listing.broken:
-        where = f"{broken.source}, line {broken.line}" if broken.line else broken.source
-        raise TalosError("RenderFailed", f"Patch {broken.name} cannot be read, so it is not known which machines it is for ({where}): {broken.sentence}",
+        raise TalosError("RenderFailed", f"Patch {broken.name} cannot be read, so it is not known which machines it is for ({broken.where}): {broken.sentence}",
                          "Mend the file.")
     return tuple(PatchRecord.of(record.name, record.spec) for record in listing.records if text_at(record.spec, "clusterRef") == cluster)
 
